@@ -9,11 +9,18 @@ use flashlane_store::{OpenError, Outcome, Page, Snapshot, Store};
 /// Bytes of a page of the log on disks with small sectors.
 const LOG_PAGE_BYTES: usize = 4096;
 
-/// Returns the offset of the page of the log that was written last, by what `layout.md` says of pages.
+/// Returns whether the bytes are a page of the log that is not torn, by what `layout.md` says of pages.
+fn is_page(bytes: &[u8]) -> bool {
+    let mut checked = bytes.to_vec();
+    checked[8..12].fill(0);
+    bytes.starts_with(b"flashlog") && bytes[8..12] == crc32c::crc32c(&checked).to_le_bytes()
+}
+
+/// Returns the offset of the page of the log that was written last.
 fn last_page(log: &[u8]) -> Option<usize> {
     let number =
         |page: &[u8], at: usize| u64::from_le_bytes(page[at..at + 8].try_into().expect("eight bytes"));
-    let pages = log.chunks(LOG_PAGE_BYTES).enumerate().filter(|(_, page)| page.starts_with(b"flashlog"));
+    let pages = log.chunks(LOG_PAGE_BYTES).enumerate().filter(|(_, page)| is_page(page));
     let newest = pages.max_by_key(|(_, page)| (number(page, 32), number(page, 40)));
     newest.map(|(nth, _)| nth * LOG_PAGE_BYTES)
 }
@@ -118,7 +125,11 @@ impl Trial {
     }
 
     /// Returns the store that is left by a power cut, and what it holds. Nothing may be open in it.
-    fn cut_devices(&mut self, device: MemoryLanes, log: MemoryDisk) -> Option<(TrialStore, Found)> {
+    pub(crate) fn cut_devices(
+        &mut self,
+        device: MemoryLanes,
+        log: MemoryDisk,
+    ) -> Option<(TrialStore, Found)> {
         let none = MemoryFaults::default();
         let (mut device, mut log) = (device.with_faults(none), log.with_faults(none));
         cycle_power(&mut device);

@@ -3,11 +3,13 @@
 //! Power is cut on copies of both devices at once, after each completion of either and each operation; the copy is
 //! opened and compared. Of each slice the first writes must be there, whole, in their order: all that were acknowledged
 //! as durable, all with lower numbers, and of the others some number. Some copies go on working for a while and lose
-//! their power again; some replace the trial's store. In some trials reads and units fail as well. Everything follows
-//! from one seed: a trial that fails, fails again.
+//! their power again; some replace the trial's store. In some trials reads and units fail as well. At the end blocks of a
+//! copy are damaged, and the copy is salvaged. Everything follows from one seed: a trial that fails, fails again.
 
 mod check;
+mod damage;
 mod model;
+mod recorder;
 mod tally;
 
 use flashlane_base::{Duration, Instant, Random, Seed};
@@ -95,6 +97,9 @@ pub fn trial_of_seed(seed: u64) -> Tally {
     }
     trial.settle();
     trial.cut();
+    if !trial.is_failing {
+        trial.damage();
+    }
     trial.tally.add(&trial.store.status().counters);
     trial.tally
 }

@@ -27,6 +27,10 @@ pub struct Tally {
     pub restarts: u64,
     /// Closes, after each of which the loss of the log's last page was noticed, if anything was written.
     pub closes: u64,
+    /// Copies of which blocks were damaged.
+    pub damaged: u64,
+    /// Salvages of these that gave something up.
+    pub salvages: u64,
 }
 
 impl Tally {
@@ -50,6 +54,8 @@ impl std::ops::AddAssign for Tally {
         self.failures += other.failures;
         self.restarts += other.restarts;
         self.closes += other.closes;
+        self.damaged += other.damaged;
+        self.salvages += other.salvages;
     }
 }
 
@@ -67,12 +73,15 @@ impl std::fmt::Display for Tally {
             failures,
             restarts,
             closes,
+            damaged,
+            salvages,
         } = self;
         write!(
             f,
             "{cuts} power cuts, {restarts} restarts, {closes} closes: no acknowledged write lost, no batch halved\n{writes} writes, {gets} gets, \
              {scans} scans, {merges} merges ({merge_parts} of them parts), {full} refusals of a full device, {failures} lawful failures, \
-             {entries_compared} entries compared"
+             {entries_compared} entries compared\n{damaged} copies with damaged blocks, {salvages} salvages: no key lost but \
+             those stated"
         )
     }
 }

@@ -10,7 +10,8 @@ fn store_keeps_its_promises_through_power_cuts() {
         tally += trial_of_seed(seed);
     }
     println!("{tally}");
-    let Tally { cuts, writes, gets, scans, merges, merge_parts, full, restarts, closes, .. } = tally;
+    let Tally { cuts, writes, gets, scans, merges, merge_parts, full, restarts, closes, salvages, .. } =
+        tally;
     assert!(
         cuts > 2000
             && writes > 500
@@ -20,7 +21,8 @@ fn store_keeps_its_promises_through_power_cuts() {
             && merge_parts > 10
             && full > 10
             && restarts > 10
-            && closes > 10,
+            && closes > 10
+            && salvages > 10,
         "{tally:?}"
     );
 }

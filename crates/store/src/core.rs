@@ -3,7 +3,7 @@
 //! Operations change memory and queue requests; [`Core::pump`] starts what can start; [`Core::step`] lets the devices
 //! work until something completes, and handles it (`stepping`). `writing`, `reading` and `compaction` are the three
 //! paths, `flushing` leads from the first to the last; `room` decides which writes have room; `memory` divides the
-//! memory among them; `recovery` builds the parts when a store is opened.
+//! memory among them; `salvaging` ends damage; `recovery` builds the parts when a store is opened.
 //!
 //! # The path of a key
 //! ```text
@@ -25,6 +25,7 @@ mod install;
 mod memory;
 mod reading;
 mod room;
+mod salvaging;
 mod stepping;
 mod writing;
 
@@ -40,6 +41,7 @@ use crate::operation::{Finished, Outcome, Pending, Ticket};
 use crate::options::StoreOptions;
 use crate::reads::Reads;
 use crate::routes::{Purpose, Routes};
+use crate::salvage::Salvage;
 use crate::slice::Slice;
 use crate::snapshots::Snapshots;
 use crate::statement::{Census, Statement};
@@ -86,6 +88,8 @@ pub(crate) struct Core<D, L> {
     lost_blocks: Vec<u64>,
     /// Why blocks or records are missing.
     missing: Option<OpenError>,
+    /// The last salvage.
+    salvage: Option<Salvage>,
     /// Blocks that an opening found not to count, with their slices; they are deleted when changes are allowed.
     found_dead: Vec<(u32, u64)>,
     /// Pieces that no entry refers to once the log is durable below a page.
@@ -198,6 +202,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             may_write: false,
             lost_blocks: Vec::new(),
             missing: None,
+            salvage: None,
             found_dead: Vec::new(),
             freed_pieces: Vec::new(),
             delayed_slices: BTreeSet::new(),
@@ -267,6 +272,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     pub(crate) fn log(&self) -> &Log<L> {
         &self.log
+    }
+
+    pub(crate) fn options(&self) -> &StoreOptions {
+        &self.options
     }
 
     pub(crate) fn shape(&self) -> &Shape {

@@ -50,6 +50,8 @@ struct Source {
     chunks: VecDeque<Chunk>,
     /// Bytes of the entries in chunks that are still to come.
     buffered_bytes: u64,
+    /// Whether groups are read one by one, since one of several could not be read.
+    is_one_by_one: bool,
 }
 
 /// Bytes that were read.
@@ -102,7 +104,11 @@ impl Source {
     /// Starts a read of about `bytes`. A read that fell short of them by a large group would cost more requests, and
     /// where reads up to some length go through a page cache, its pages.
     fn start_read(&mut self, bytes: u64) -> Wanted {
-        self.start_read_of_groups(self.patch.index.groups_about(self.group, bytes) - self.group)
+        let end = match self.is_one_by_one {
+            true => self.group + 1,
+            false => self.patch.index.groups_about(self.group, bytes),
+        };
+        self.start_read_of_groups(end - self.group)
     }
 
     /// Starts a read of the next groups.
@@ -201,6 +207,7 @@ impl Cursor {
                 reading_to: None,
                 chunks: VecDeque::new(),
                 buffered_bytes: 0,
+                is_one_by_one: false,
             })
             .collect();
         let first = sources.front_mut().filter(|first| first.patch.covers(from));
@@ -409,6 +416,26 @@ impl Cursor {
         }
     }
 
+    /// The last read of this block, of so many groups, returned no entries. Leaves the groups out whose keys are given
+    /// up: of several each is read by itself from now on. Returns whether the cursor can go on.
+    pub(crate) fn leave_out(
+        &mut self,
+        block: u64,
+        groups: usize,
+        is_given_up: impl Fn(&Gap) -> bool,
+    ) -> bool {
+        let source = self.sources.iter_mut().find(|source| source.patch.id == block);
+        let source = source.expect("a read is of a patch");
+        let group = source.group;
+        let may_go_on = (group..group + groups).any(|group| is_given_up(&source.patch.keys_of(group)));
+        match groups {
+            1 => source.group += usize::from(may_go_on),
+            _ => source.is_one_by_one = true,
+        }
+        self.drop_consumed();
+        may_go_on
+    }
+
     /// Returns the number of groups of the read of this block that is in flight.
     pub(crate) fn groups_in_flight(&self, block: u64) -> usize {
         let source = self.sources.iter().find(|source| source.patch.id == block);
@@ -426,12 +453,7 @@ impl Cursor {
     pub(crate) fn gap(&self) -> Option<ScanFailure> {
         let failure = self.failure.clone()?;
         let Source { patch, group, .. } = self.sources.iter().find(|source| !source.is_read())?;
-        let from = patch.index.bound_of(*group, &patch.fields.first);
-        let to = match group + 1 < patch.index.groups() {
-            true => patch.index.bound_of(group + 1, &patch.fields.first),
-            false => [&patch.fields.last, &[0][..]].concat(),
-        };
-        Some(ScanFailure { failure, gap: Some(Gap { from, to }) })
+        Some(ScanFailure { failure, gap: Some(patch.keys_of(*group)) })
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::loss::Loss;
 use crate::text::escape;
 use flashlane_base::units::exact_bytes;
-use flashlane_block::{FormatError, GetError, GetFailure, PutFailure};
+use flashlane_block::{DeleteError, FormatError, GetError, GetFailure, PutFailure};
 use flashlane_device::Failure;
 use std::fmt;
 
@@ -297,6 +297,22 @@ pub enum OpenError {
     },
 }
 
+impl OpenError {
+    /// Returns whether the log is damaged.
+    pub fn is_of_log(&self) -> bool {
+        use OpenError::{LogDamaged, LogFull, LogHeaderDamaged, LogMarksDamaged, LogTooShort, LogUnreadable};
+        matches!(
+            self,
+            LogDamaged { .. }
+                | LogFull { .. }
+                | LogHeaderDamaged { .. }
+                | LogMarksDamaged { .. }
+                | LogTooShort { .. }
+                | LogUnreadable { .. }
+        )
+    }
+}
+
 /// Why a write was refused. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
@@ -472,4 +488,36 @@ pub enum StoreError {
     /// The scan failed.
     #[error(transparent)]
     Scan(#[from] ScanFailure),
+}
+
+/// Why a store was not salvaged, or its loss not acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SalvageError {
+    /// The store was opened for reading, or its log has failed.
+    #[error("the store cannot be written")]
+    ReadOnly,
+    /// The log is damaged, and a salvage keeps it.
+    #[error("a salvage gives up blocks, and the log is damaged: {0}")]
+    Log(Box<OpenError>),
+    /// The log is of a version that has no place for the statement of a loss.
+    #[error("the log is of an older version, whose header does not record what is given up")]
+    OldLog,
+    /// The header of the log has too little room for the statement of a loss.
+    #[error("the header of the log has {} for the statement of what is given up, which is too little", exact_bytes(*room_bytes))]
+    NoRoom {
+        /// Bytes that are left in the header.
+        room_bytes: u64,
+    },
+    /// Other data is in the place of one copy of the log's header.
+    #[error("other data is in the place of one copy of the log's header, and is kept")]
+    HeaderOverwritten,
+    /// The header of the log could not be written. Nothing was given up.
+    #[error("the header of the log cannot be written: {reason}")]
+    Header {
+        /// The device's answer.
+        reason: String,
+    },
+    /// Damaged units could not be erased. The loss is stated; a further salvage tries it again.
+    #[error("damaged units cannot be erased: {0}")]
+    Units(#[from] DeleteError),
 }

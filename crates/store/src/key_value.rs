@@ -146,18 +146,17 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
         }
     }
 
-    /// Returns whether a key has a value, which is not read if it is long.
+    /// Returns whether a key has a value. If it is long it is not read, unless the store has lost keys.
     ///
     /// # Errors
     /// [`StoreError::Scan`], and as [`get`](Self::get) where it has none.
     pub fn contains(&mut self, key: &[u8]) -> Result<bool, StoreError> {
-        let after = [key, &[0]].concat();
-        let is_there = !self.scan(key, Some(&after), 1)?.items.is_empty();
-        match self.loss() {
-            // A scan does not say whether the key was deleted.
-            Some(_) if !is_there => Ok(self.get(key)?.is_some()),
-            _ => Ok(is_there),
+        // A scan does not say whether the key was deleted, or which version it found.
+        if self.loss().is_some() {
+            return Ok(self.get(key)?.is_some());
         }
+        let after = [key, &[0]].concat();
+        Ok(!self.scan(key, Some(&after), 1)?.items.is_empty())
     }
 
     /// Returns the entries from `start` on and below `end` one after the other, in the order of keys, as of now. Values

@@ -42,6 +42,7 @@ mod reads;
 mod recovery;
 mod requirements;
 mod routes;
+mod salvage;
 mod scans;
 mod slice;
 mod snapshots;
@@ -56,7 +57,8 @@ mod writes;
 pub use counters::Counters;
 pub use entries::{Entries, end_of_prefix};
 pub use error::{
-    CreateError, Gap, OpenError, OptionsError, ReadFailure, ScanFailure, StoreError, WriteError, WriteFailure,
+    CreateError, Gap, OpenError, OptionsError, ReadFailure, SalvageError, ScanFailure, StoreError,
+    WriteError, WriteFailure,
 };
 pub use flashlane_block::LaneStatus;
 pub use footer::{MARK_BYTES, is_block_of_a_store};
@@ -67,4 +69,5 @@ pub use loss::Loss;
 pub use operation::{Batch, Finished, Item, Outcome, Page, Snapshot, Ticket, Value};
 pub use options::{Slices, StoreOptions};
 pub use requirements::Requirements;
+pub use salvage::{Damage, LostKeys, LostRange};
 pub use store::{LogHeader, SliceStatus, Status, Store};

@@ -43,6 +43,7 @@ use crate::entry::Entry;
 use crate::log::mark::Marks;
 use crate::log::page::{Page, payload_bytes, payload_of};
 use crate::log::queue::Queue;
+use header::rewrite_header;
 pub(crate) use header::{DamagedCopy, FoundHeader, LogConfig, LogLayout, read_header, write_header};
 pub(crate) use recover::{Freed, Record, Recovered, recover};
 
@@ -166,6 +167,18 @@ impl<L: DataDevice> Log<L> {
     /// Returns whether a copy of the header is not sound, and whether the next write repairs it.
     pub(crate) fn damaged_header(&self) -> Option<bool> {
         self.damaged_header.as_ref().map(|copy| copy.repair.is_some())
+    }
+
+    /// Writes the header anew, and waits until it is durable. Requires: nothing is in flight, and no copy of the header
+    /// is other data.
+    pub(crate) fn rewrite_header(&mut self, config: &LogConfig) -> Result<(), String> {
+        assert!(
+            self.is_idle() && self.damaged_header() != Some(false),
+            "the header is written while nothing is"
+        );
+        rewrite_header(&mut self.device, &self.layout, config, self.damaged_header.as_ref())?;
+        self.damaged_header = None;
+        Ok(())
     }
 
     pub(crate) fn device(&self) -> &L {

@@ -1,12 +1,20 @@
-//! What an opened store may have lost: keys in blocks, units or pages of the log that cannot be read.
+//! What an opened store may have lost: keys in blocks, units or pages of the log that cannot be read, or that a salvage
+//! gave up.
 //!
-//! Which keys these were is not known, so a key that is not found may be one of them, and a value that is found may
-//! have been replaced. A get that finds neither value nor tombstone of a key fails with [`ReadFailure::MayBeLost`]; a
-//! scan returns what there is, and its caller asks [`Store::loss`](crate::Store::loss).
+//! A key that is not found may be one of them, and a value that is found may have been replaced. A get that finds
+//! neither value nor tombstone of a key fails with [`ReadFailure::MayBeLost`], and one that finds an older version of a
+//! key that a salvage gave up; a scan returns what there is, and its caller asks [`Store::loss`](crate::Store::loss).
+//!
+//! # Who knows of a loss
+//! - [`Damage`](crate::Damage): what a scrub cannot read now.
+//! - [`LostKeys`]: the keys of that, which a salvage gives up, and states durably.
+//! - `Census` of missing patches (`statement`): what patches count and the device does not have, until a salvage.
+//! - [`Loss`]: the sum of these, as the user of an opened store sees it.
 //!
 //! [`ReadFailure::MayBeLost`]: crate::ReadFailure::MayBeLost
 
 use crate::error::OpenError;
+use crate::salvage::LostKeys;
 use std::fmt;
 
 /// Blocks that are named one by one.
@@ -21,13 +29,24 @@ pub struct Loss {
     pub units: u64,
     /// Why blocks or records of the log are known to be missing.
     pub missing: Option<OpenError>,
+    /// What a salvage gave up, until it is acknowledged.
+    pub stated: Option<LostKeys>,
 }
 
 impl Loss {
-    /// Returns the loss, where there is any.
-    pub(crate) fn of(blocks: &[u64], units: u64, missing: Option<&OpenError>) -> Option<Self> {
-        let is_whole = blocks.is_empty() && units == 0 && missing.is_none();
-        (!is_whole).then(|| Self { blocks: blocks.to_vec(), units, missing: missing.cloned() })
+    pub(crate) fn is_none(&self) -> bool {
+        !self.is_open() && self.stated.is_none()
+    }
+
+    /// Returns whether something is damaged or missing that was not given up.
+    pub fn is_open(&self) -> bool {
+        !self.blocks.is_empty() || self.units > 0 || self.missing.is_some()
+    }
+
+    /// Returns whether the newest version of a key may be lost, where that of `write` is the newest that was found.
+    pub(crate) fn may_have_held(&self, key: &[u8], write: Option<u64>) -> bool {
+        let is_stated = self.stated.as_ref().is_some_and(|stated| stated.may_hold(key, write));
+        is_stated || self.is_open() && write.is_none()
     }
 }
 
@@ -49,7 +68,8 @@ impl fmt::Display for Loss {
         let what: Vec<String> = [blocks, units].into_iter().flatten().collect();
         let held = (!what.is_empty()).then(|| format!("{} may have held keys", what.join(" and ")));
         let missing = self.missing.as_ref().map(ToString::to_string);
-        let all: Vec<String> = [held, missing].into_iter().flatten().collect();
+        let stated = self.stated.as_ref().map(|stated| format!("a salvage gave up {stated}"));
+        let all: Vec<String> = [held, missing, stated].into_iter().flatten().collect();
         write!(f, "{}: keys are missing or have older values", all.join(", and "))
     }
 }

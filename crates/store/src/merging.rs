@@ -6,7 +6,8 @@
 //!
 //! A merge of which nothing is left writes one tombstone all the same: its patch carries the record of the merge,
 //! without which a power cut between the deletes of the inputs could bring back what a deleted one covered. Once they
-//! are erased the patch is deleted (`Core::drop_tombstones`).
+//! are erased the patch is deleted (`Core::drop_tombstones`). Where no entry can be read, all being given up (`salvage`),
+//! that is the tombstone of the first key.
 //!
 //! A merge may end before a key, where blocks are few: the entries of its inputs from that key on are the *rests*,
 //! which stay in the runs of their inputs. They are copied to patches of their own, as outputs of the merge, so that
@@ -386,8 +387,8 @@ impl Merge {
     /// next rest, if there is one.
     fn end_run(&mut self, context: &mut Context<'_>) -> Option<Output> {
         let rests_left = self.rests.len() - usize::from(self.is_copying);
-        if rests_left == 0 && self.builder.is_none() && self.outputs_begun == 0 {
-            let (key, sequence) = self.dropped_key.take().expect("an input has an entry");
+        if rests_left == 0 && self.builder.is_none() {
+            let (key, sequence) = self.dropped_key.take().unwrap_or_else(|| self.key_given_up());
             self.builder(context).push(&key, &tombstone(sequence));
         }
         self.is_ended = rests_left == 0;
@@ -398,6 +399,21 @@ impl Merge {
         }
         self.heads = Heads::new(self.rests.front().map_or(0..0, |&(nth, _)| nth..nth + 1));
         output
+    }
+
+    /// Returns a key of the inputs, or of the rest that is being copied, of which no entry can be read, and the number
+    /// of a write that none of them precedes.
+    fn key_given_up(&self) -> (Vec<u8>, u64) {
+        let rest = self.rests.front().filter(|_| self.is_copying);
+        let is_read = |patch: &&Arc<Patch>| rest.is_none_or(|&(_, age)| patch.age() == age);
+        let fields = || self.inputs.iter().filter(is_read).map(|patch| &patch.fields);
+        let key = match rest {
+            // The rest begins somewhere within a patch, and has the last key of its run.
+            Some(_) => fields().map(|fields| &fields.last).max(),
+            None => fields().map(|fields| &fields.first).min(),
+        };
+        let write = fields().map(|fields| fields.sequences.0).min();
+        (key.expect("a merge has inputs").clone(), write.expect("a merge has inputs"))
     }
 
     fn end_output(&mut self, is_last: bool, context: &mut Context<'_>) -> Output {

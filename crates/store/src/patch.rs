@@ -1,5 +1,6 @@
 //! A stored patch: its block, and its index and filter in memory.
 
+use crate::error::Gap;
 use crate::filter::Filter;
 use crate::footer::{Fields, PatchFooter};
 use crate::index::Index;
@@ -47,6 +48,16 @@ impl Patch {
     pub(crate) fn range_of(&self, key: &[u8]) -> std::ops::Range<u64> {
         let group = self.index.group_of(key);
         self.index.range(group..group + 1)
+    }
+
+    /// Returns the keys that a group may hold.
+    pub(crate) fn keys_of(&self, group: usize) -> Gap {
+        let from = self.index.bound_of(group, &self.fields.first);
+        let to = match group + 1 < self.index.groups() {
+            true => self.index.bound_of(group + 1, &self.fields.first),
+            false => [&self.fields.last, &[0][..]].concat(),
+        };
+        Gap { from, to }
     }
 
     /// Bytes of memory.

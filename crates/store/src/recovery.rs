@@ -53,13 +53,18 @@
 //! the same, a loss may go unnoticed. A value of the log whose pieces are not there shows different moments as well.
 //!
 //! A patch that the device has lost is missed by what later patches say of it (`statement`).
+//!
+//! A store that was salvaged lacks some of the writes until then, and what it says of itself from before counts what it
+//! lost: neither is compared ([`Salvage`]).
 
+use crate::builder::Shape;
 use crate::core::{Core, Parts, shape_of};
 use crate::error::{CreateError, OpenError};
 use crate::footer::{Footer, FooterError, Origin, PatchFooter, TRAILER_BYTES, VERSION};
 use crate::log::{FoundHeader, Freed, Log, LogConfig, Recovered, read_header, recover, write_header};
 use crate::options::{Slices, StoreOptions};
 use crate::requirements::{Requirements, log_layout};
+use crate::salvage::Salvage;
 use crate::statement::{self, Census};
 use flashlane_base::Instant;
 use flashlane_block::{BlockInfo, Blocks, Layout, Outcome, Ticket};
@@ -98,89 +103,155 @@ pub(crate) fn open<D: DataDevice, L: DataDevice>(
     mut log: L,
     options: StoreOptions,
 ) -> Result<Core<D, L>, OpenError> {
-    let FoundHeader { config, layout: log_layout, damaged } = read_header(&mut log)?;
+    let header = read_header(&mut log)?;
+    let config = &header.config;
     let mut blocks = Blocks::open(device, options.blocks)?;
+    let shape = shape_of_store(&blocks, config)?;
+    let without_damaged = options.without_damaged_blocks;
+    let (contents, lost) = read_footers(&mut blocks, config.store, without_damaged)?;
+    // The other half is left to the containers that the records fill.
+    let recovered = recover(&mut log, &header.layout, config, options.memory_bytes / 2, without_damaged)?;
+    let core = empty_core(blocks, log, &header, &recovered, shape, options)?;
+    let mut opening = Opening::new(core, lost, recovered.damage.clone(), config.salvage.clone());
+    let dead = opening.find_dead(&contents.patches, &recovered.freed, config.patches_cover_log)?;
+    let dropped = statement::dropped(&contents.patches);
+    opening.core.install(contents.patches, &dead, &dropped)?;
+    opening.core.replay(recovered);
+    opening.check_pieces(&contents.pieces)?;
+    opening.core.delete_unknown(&contents.pieces);
+    Ok(opening.core)
+}
+
+/// Returns the shape of the patches of a store whose log has this header. Refuses blocks of another one.
+fn shape_of_store<D: DataDevice>(blocks: &Blocks<D>, config: &LogConfig) -> Result<Shape, OpenError> {
     let status = blocks.status();
     if status.format_id != config.store {
         return Err(OpenError::OtherStore { log: config.store, blocks: status.format_id });
     }
-    let shape = shape_of(blocks.block_bytes(), status.layout.granule_bytes, &config.bounds)?;
-    let without_damaged = options.without_damaged_blocks;
-    let Footers { footers, lost } = read_footers(&mut blocks, config.store, without_damaged)?;
-    // The other half is left to the containers that the records fill.
-    let recovered = recover(&mut log, &log_layout, &config, options.memory_bytes / 2, without_damaged)?;
-    let name = log.profile().name.clone();
-    let log = Log::new(log, log_layout, config.store, &recovered).with_damaged_header(damaged);
-    let parts = Parts { blocks, log, store: config.store, bounds: config.bounds };
-    let mut core = Core::new(parts, shape, options)?;
-    core.lose_blocks(lost);
-    if let Some(damage) = recovered.damage.clone() {
-        core.miss_blocks(damage);
-    }
-    let (mut patches, mut pieces) = (BTreeMap::new(), BTreeSet::new());
-    for (id, footer) in footers {
-        match footer {
-            Footer::Piece => drop(pieces.insert(id)),
-            Footer::Patch(patch) => drop(patches.insert(id, *patch)),
-        }
-    }
-    // What is missing may be in a damaged unit: the damage is reported, and the rest stays readable.
-    let is_whole =
-        core.blocks().damaged().next().is_none() && core.lost_blocks().is_empty() && core.missing().is_none();
-    match check_moments(&patches, &recovered.freed, config.patches_cover_log && is_whole, &name) {
-        Err(missing @ OpenError::DeviceOlder { .. }) if without_damaged => core.miss_blocks(missing),
-        checked => checked?,
-    }
-    let dropped = statement::dropped(&patches);
-    let dead = dead_patches(&patches, dropped.clone())?;
-    let (mut missing, refusal) = statement::missing_patches(&patches, &dead);
-    match refusal {
-        Some(refusal) if is_whole && without_damaged => core.miss_blocks(refusal),
-        Some(refusal) if is_whole => return Err(refusal),
-        _ => {}
-    }
-    // The newest patch is in no statement: the log says whether a damaged unit held it.
-    let is_uncovered = || check_moments(&patches, &recovered.freed, config.patches_cover_log, &name).is_err();
-    if !is_whole && missing == Census::default() && is_uncovered() {
-        missing = missing.and_unknown(1);
-    }
-    core.state_missing(missing);
-    core.install(patches, &dead, &dropped)?;
-    core.replay(recovered);
-    if let Some((write, block)) = core.write_without_piece(&pieces)
-        && is_whole
-    {
-        let missing = OpenError::PieceMissing { log: name, write, block };
-        if !without_damaged {
-            return Err(missing);
-        }
-        core.miss_blocks(missing);
-    }
-    core.delete_unknown(&pieces);
-    Ok(core)
+    Ok(shape_of(blocks.block_bytes(), status.layout.granule_bytes, &config.bounds)?)
 }
 
-/// The footers of all blocks.
+/// Returns the parts of a store in which nothing is installed yet.
+fn empty_core<D: DataDevice, L: DataDevice>(
+    blocks: Blocks<D>,
+    log: L,
+    header: &FoundHeader,
+    recovered: &Recovered,
+    shape: Shape,
+    options: StoreOptions,
+) -> Result<Core<D, L>, OpenError> {
+    let FoundHeader { config, layout, damaged } = header;
+    let log = Log::new(log, *layout, config.store, recovered).with_damaged_header(damaged.clone());
+    let parts = Parts { blocks, log, store: config.store, bounds: config.bounds.clone() };
+    Ok(Core::new(parts, shape, options)?)
+}
+
+/// A store that is being opened.
+struct Opening<D, L> {
+    core: Core<D, L>,
+    /// Whether all units and blocks can be read, and all records of the log. Otherwise what is missing may be in what
+    /// cannot: the damage is reported, and the rest stays readable.
+    is_whole: bool,
+}
+
+impl<D: DataDevice, L: DataDevice> Opening<D, L> {
+    fn new(
+        mut core: Core<D, L>,
+        lost: Vec<u64>,
+        damage: Option<OpenError>,
+        salvage: Option<Salvage>,
+    ) -> Self {
+        let is_whole = core.blocks().damaged().next().is_none() && lost.is_empty() && damage.is_none();
+        core.lose_blocks(lost);
+        if let Some(damage) = damage {
+            core.miss_blocks(damage);
+        }
+        core.set_salvage(salvage);
+        Self { core, is_whole }
+    }
+
+    /// Notes that blocks are missing, or refuses a store without them.
+    fn miss(&mut self, missing: OpenError) -> Result<(), OpenError> {
+        match self.core.options().without_damaged_blocks {
+            _ if !self.is_whole => {}
+            true => self.core.miss_blocks(missing),
+            false => return Err(missing),
+        }
+        Ok(())
+    }
+
+    /// Returns the patches that do not count, and notes which are missing.
+    fn find_dead(
+        &mut self,
+        patches: &BTreeMap<u64, PatchFooter>,
+        freed: &Freed,
+        covers_log: bool,
+    ) -> Result<BTreeSet<u64>, OpenError> {
+        let name = self.core.log().device().profile().name.clone();
+        let (given_up_to, number) =
+            self.core.last_salvage().map_or((0, 0), |salvage| (salvage.last_write, salvage.number));
+        match check_moments(patches, freed, (covers_log && self.is_whole, given_up_to), &name) {
+            Err(missing @ OpenError::DeviceOlder { .. }) => self.miss(missing)?,
+            checked => checked?,
+        }
+        let (dead, missing_output) = dead_patches(patches, statement::dropped(patches));
+        if let Some(missing) = missing_output {
+            self.miss(missing)?;
+        }
+        let (mut missing, refusal) = statement::missing_patches(patches, &dead, number);
+        if let Some(refusal) = refusal {
+            self.miss(refusal)?;
+        }
+        // The newest patch is in no statement: the log says whether a damaged unit held it.
+        let is_uncovered = || check_moments(patches, freed, (covers_log, given_up_to), &name).is_err();
+        if !self.is_whole && missing == Census::default() && is_uncovered() {
+            missing = missing.and_unknown(1);
+        }
+        self.core.state_missing(missing);
+        // Numbers of writes that are lost are not given again.
+        self.core.skip_writes(freed.last.unwrap_or(0));
+        Ok(dead)
+    }
+
+    /// Notes where a value in the log has a piece that is missing.
+    fn check_pieces(&mut self, pieces: &BTreeSet<u64>) -> Result<(), OpenError> {
+        let log = self.core.log().device().profile().name.clone();
+        match self.core.write_without_piece(pieces) {
+            Some((write, block)) => self.miss(OpenError::PieceMissing { log, write, block }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What the blocks of a store hold.
 #[derive(Default)]
-struct Footers {
-    footers: BTreeMap<u64, Footer>,
-    /// Blocks whose footers cannot be read.
-    lost: Vec<u64>,
+struct Contents {
+    patches: BTreeMap<u64, PatchFooter>,
+    pieces: BTreeSet<u64>,
+}
+
+impl Contents {
+    fn add(&mut self, id: u64, footer: Footer) {
+        match footer {
+            Footer::Piece => drop(self.pieces.insert(id)),
+            Footer::Patch(patch) => drop(self.patches.insert(id, *patch)),
+        }
+    }
 }
 
 /// Reads the footers of all blocks, over all lanes at once. Where what lies before a footer is damaged it is read
-/// alone. With `without_damaged`, goes on where one cannot be read.
+/// alone. Returns what the blocks hold, and with `without_damaged` those whose footers cannot be read.
 fn read_footers<D: DataDevice>(
     blocks: &mut Blocks<D>,
     store: u128,
     without_damaged: bool,
-) -> Result<Footers, OpenError> {
+) -> Result<(Contents, Vec<u64>), OpenError> {
     let mut left: Vec<(BlockInfo, u64)> = blocks.list().map(|info| (info, TAIL_BYTES)).collect();
     // Blocks are listed by id, which go round the lanes.
     left.reverse();
     let most = u64::from(blocks.status().layout.lanes) * READS_PER_LANE;
     let mut reading: BTreeMap<Ticket, (BlockInfo, u64)> = BTreeMap::new();
-    let Footers { mut footers, mut lost } = Footers::default();
+    let (mut contents, mut lost) = (Contents::default(), Vec::new());
     let mut out = Vec::new();
     while !left.is_empty() || !reading.is_empty() {
         while let Some((info, bytes)) = left.pop_if(|_| (reading.len() as u64) < most) {
@@ -210,7 +281,7 @@ fn read_footers<D: DataDevice>(
                 }
             };
             match Footer::decode(data.as_slice(), store) {
-                Ok(footer) => drop(footers.insert(info.id, footer)),
+                Ok(footer) => contents.add(info.id, footer),
                 Err(FooterError::Longer(bytes))
                     if bytes <= info.length_bytes && bytes > data.as_slice().len() as u64 =>
                 {
@@ -231,14 +302,15 @@ fn read_footers<D: DataDevice>(
             blocks.reuse(data);
         }
     }
-    Ok(Footers { footers, lost })
+    Ok((contents, lost))
 }
 
-/// Refuses devices whose contents are of different moments: see the header of this file.
+/// Refuses devices whose contents are of different moments: see the header of this file. Writes up to `given_up_to` may
+/// be missing.
 fn check_moments(
     patches: &BTreeMap<u64, PatchFooter>,
     freed: &Freed,
-    covers_log: bool,
+    (covers_log, given_up_to): (bool, u64),
     log: &str,
 ) -> Result<(), OpenError> {
     let log = log.to_owned();
@@ -251,7 +323,7 @@ fn check_moments(
     if !covers_log {
         return Ok(());
     }
-    let highest = highest.map_or(0, |(sequence, _)| sequence);
+    let highest = highest.map_or(0, |(sequence, _)| sequence).max(given_up_to);
     if let Some(first) = freed.first
         && highest + 1 < first
     {
@@ -269,7 +341,8 @@ fn check_moments(
         let nth = ranges.partition_point(|&(_, high)| high < write);
         ranges.get(nth).is_some_and(|&(low, _)| low <= write)
     };
-    match freed.writes.iter().find(|&&(slice, write)| !is_covered(slice, write)) {
+    let mut kept = freed.writes.iter().filter(|(_, write)| *write > given_up_to);
+    match kept.find(|&&(slice, write)| !is_covered(slice, write)) {
         Some(&(_, write)) => Err(OpenError::DeviceOlder { log, write }),
         None => Ok(()),
     }
@@ -296,12 +369,13 @@ struct Outputs {
     stale: Vec<u64>,
 }
 
-/// Returns the patches that do not count: those that were dropped, and others.
+/// Returns the patches that do not count, those that were dropped and others, and the output of a merge that is missing.
+/// The inputs of that do not count either: outputs that are there stand for a part of them.
 fn dead_patches(
     patches: &BTreeMap<u64, PatchFooter>,
     dropped: BTreeSet<u64>,
-) -> Result<BTreeSet<u64>, OpenError> {
-    let mut dead = dropped;
+) -> (BTreeSet<u64>, Option<OpenError>) {
+    let (mut dead, mut missing) = (dropped, None);
     // Of a patch that was put twice the later put counts.
     let mut by_creation: BTreeMap<u64, u64> = BTreeMap::new();
     for (&id, PatchFooter { fields, .. }) in patches {
@@ -333,7 +407,7 @@ fn dead_patches(
             if !are_all_there && !merge.inputs.iter().all(is_gone) {
                 // An output that was merged further is gone, then all inputs are; this one was lost.
                 let output = (0..).find(|nth| !alive.contains(nth)).expect("some output is missing");
-                return Err(OpenError::MissingOutput { slice, merge: number, output });
+                missing = Some(OpenError::MissingOutput { slice, merge: number, output });
             }
             dead.extend(merge.inputs);
             dead.extend(merge.stale);
@@ -341,5 +415,5 @@ fn dead_patches(
             dead.extend(merge.ids.into_values());
         }
     }
-    Ok(dead)
+    (dead, missing)
 }

@@ -21,7 +21,7 @@
 //! (`recovery`).
 //!
 //! A store with a damaged unit goes on. What it lacks by then stays in its statements, so that it is still missed when
-//! the unit has been discarded.
+//! the unit has been discarded. A salvage states the loss elsewhere (`salvage`), and later statements do not count it.
 //!
 //! A patch has no statement where it would not fit ([`Statement::bytes_max`]), or an older version wrote it. Where such
 //! a patch may be newer than `P`, nothing is compared.
@@ -153,13 +153,17 @@ pub(crate) fn dropped(patches: &BTreeMap<u64, PatchFooter>) -> BTreeSet<u64> {
 }
 
 /// Compares the patches that are there with what the newest statement says: see the header of this file. `dead` are
-/// those that do not count. Returns the census of those that are missing, and the error that says so, where there are
-/// any.
+/// those that do not count. Statements from before the salvage with number `salvaged` count what it gave up. Returns the
+/// census of those that are missing, and the error that says so, where there are any.
 pub(crate) fn missing_patches(
     patches: &BTreeMap<u64, PatchFooter>,
     dead: &BTreeSet<u64>,
+    salvaged: u64,
 ) -> (Census, Option<OpenError>) {
     let Some((block, statement)) = newest(patches) else { return Default::default() };
+    if statement.next_number <= salvaged {
+        return Default::default();
+    }
     if patches.values().any(|patch| patch.fields.creation >= statement.next_number) {
         return Default::default();
     }

@@ -19,12 +19,13 @@
 
 use crate::core::Core;
 use crate::counters::Counters;
-use crate::error::{CreateError, OpenError, WriteError};
+use crate::error::{CreateError, OpenError, SalvageError, WriteError};
 use crate::log::Durability;
 use crate::loss::Loss;
 use crate::operation::{Batch, Finished, Outcome, Snapshot, Ticket};
 use crate::options::{Slices, StoreOptions};
 use crate::recovery;
+use crate::salvage::Damage;
 use flashlane_base::{Duration, Instant};
 use flashlane_block::{Blocks, PutFailure};
 use flashlane_device::{DataDevice, Failure};
@@ -307,6 +308,31 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
     /// Returns why keys may be missing or have older values; `None` where there is no sign of it.
     pub fn loss(&self) -> Option<Loss> {
         self.core.loss()
+    }
+
+    /// Reads all that is stored, but for values in pieces, waits for that, and returns what cannot be read or is
+    /// missing. Nothing is changed.
+    pub fn scrub(&mut self) -> Damage {
+        self.core.scrub()
+    }
+
+    /// Gives up what [`scrub`](Self::scrub) found damaged, and waits for that: records that it is lost
+    /// ([`Loss::stated`]), erases damaged blocks, and rewrites those of which a part can be read, so that writes are
+    /// taken and merges complete. Such a block stays where there is no room for its rewriting, until merges take it. A
+    /// power cut meanwhile loses nothing else; a further salvage goes on.
+    ///
+    /// # Errors
+    /// [`SalvageError`]. But for [`SalvageError::Units`] nothing is given up.
+    pub fn salvage(&mut self, damage: &Damage) -> Result<(), SalvageError> {
+        self.core.salvage(damage)
+    }
+
+    /// Ends the statement of what salvages gave up ([`Loss::stated`]): what is left counts as the whole from now on.
+    ///
+    /// # Errors
+    /// [`SalvageError`]: the statement stays.
+    pub fn acknowledge_loss(&mut self) -> Result<(), SalvageError> {
+        self.core.acknowledge_loss()
     }
 
     /// Returns why the last block could not be written, if it could not.

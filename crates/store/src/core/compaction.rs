@@ -7,18 +7,20 @@
 //!   `View::within`). While merges run, [`MERGE_BLOCKS`] are left to them, which suffice for parts: so a full store
 //!   always gives space back.
 //! - The buffers of merges take a quarter of the memory at most, and each its share ([`Share`]).
+//! - A merge reads all of its inputs, but for what the last salvage gave up; otherwise it is given up itself.
 //! - Inputs are deleted only when all outputs are durable. From then on they are `undeleted` until the erase is
 //!   confirmed.
 
 use super::Core;
 use super::memory::Share;
 use crate::cursor::{Cursor, ReadBytes, Wanted};
+use crate::error::Gap;
 use crate::merging::{Context, MERGE_BLOCKS, Merge, Output, PART_BLOCKS, Plan};
 use crate::patch::Patch;
 use crate::routes::Purpose;
 use flashlane_block::{BlockBytes, GetFailure, Payload, PutFailure};
 use flashlane_device::DataDevice;
-use flashlane_policy::merge::View;
+use flashlane_policy::merge::{Choice, View};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -56,7 +58,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 
     /// Blocks that a merge may write: those that are spare, and those that containers leave to merges.
-    fn merge_blocks(&self) -> u64 {
+    pub(super) fn merge_blocks(&self) -> u64 {
         self.spare_blocks().max(self.unpromised_blocks().min(MERGE_BLOCKS))
     }
 
@@ -83,9 +85,14 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         };
         debug_assert_eq!(view.legality(&choice), Ok(()), "a part of a merge is {choice:?}");
         let (outputs_max, is_part) = (view.blocks_written_max(&choice), choice != whole);
-        let inputs: Vec<Arc<Patch>> =
-            choice.inputs.iter().map(|&nth| slice.levels().patches()[nth].clone()).collect();
         self.counters.merge_parts += u64::from(is_part);
+        self.start_merge(nth, choice, outputs_max);
+    }
+
+    /// Starts a merge that writes at most `outputs_max` patches.
+    pub(super) fn start_merge(&mut self, nth: usize, choice: Choice, outputs_max: u64) {
+        let patches = self.slices[nth].levels().patches();
+        let inputs: Vec<Arc<Patch>> = choice.inputs.iter().map(|&nth| patches[nth].clone()).collect();
         let number = self.allocate_number();
         let slice = &mut self.slices[nth];
         let plan = Plan {
@@ -196,15 +203,19 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         result: Result<BlockBytes, GetFailure>,
     ) {
         let merge = self.slices[slice as usize].merge_mut().expect("a merge waits for its reads");
-        match result {
-            Ok(data) => {
-                let is_sound = merge.cursors[cursor].read_ended(block, ReadBytes::Device(data)).is_ok();
-                merge.is_aborted |= !is_sound;
-            }
+        let cursor = &mut merge.cursors[cursor];
+        let groups = cursor.groups_in_flight(block);
+        let is_read = match result {
+            Ok(data) => cursor.read_ended(block, ReadBytes::Device(data)).is_ok(),
             Err(_) => {
-                merge.cursors[cursor].read_failed(block);
-                merge.is_aborted = true;
+                cursor.read_failed(block);
+                false
             }
+        };
+        if !is_read {
+            let given_up = self.salvage.as_ref().map(|salvage| &salvage.lost);
+            let is_given_up = |keys: &Gap| given_up.is_some_and(|lost| lost.encloses(keys));
+            merge.is_aborted |= !cursor.leave_out(block, groups, is_given_up);
         }
     }
 

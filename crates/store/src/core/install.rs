@@ -7,6 +7,7 @@ use crate::footer::{Origin, PatchFooter};
 use crate::log::Recovered;
 use crate::loss::Loss;
 use crate::patch::Patch;
+use crate::salvage::Salvage;
 use crate::slice::Slice;
 use crate::statement::Census;
 use flashlane_device::DataDevice;
@@ -72,18 +73,21 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 
     /// Returns a write of the log whose value is in a piece that is not there, and that piece. A write that a later one
-    /// replaced may lack its pieces, and so may one that has expired.
+    /// replaced may lack its pieces, and so may one that has expired, or is from before a salvage.
     pub(crate) fn write_without_piece(&self, pieces: &BTreeSet<u64>) -> Option<(u64, u64)> {
+        let given_up_to = self.salvage.as_ref().map_or(0, |salvage| salvage.last_write);
         let is_newest = |slice: &Slice, key: &[u8], version: &Version| {
             let newest = slice.containers().filter_map(|container| container.get(key, u64::MAX));
             newest.map(|other| other.sequence).max() == Some(version.sequence)
         };
         self.slices.iter().find_map(|slice| {
             let all = slice.containers().flat_map(|container| container.range(b"", u64::MAX));
-            all.filter(|(_, version)| version.expiry_ms == 0).find_map(|(key, version)| {
-                let missing = version.body.pieces().iter().find(|&piece| !pieces.contains(piece))?;
-                is_newest(slice, key, version).then_some((version.sequence, *missing))
-            })
+            all.filter(|(_, version)| version.expiry_ms == 0 && version.sequence > given_up_to).find_map(
+                |(key, version)| {
+                    let missing = version.body.pieces().iter().find(|&piece| !pieces.contains(piece))?;
+                    is_newest(slice, key, version).then_some((version.sequence, *missing))
+                },
+            )
         })
     }
 
@@ -114,10 +118,40 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.missing = Some(why);
     }
 
-    /// Returns why keys may be missing.
+    /// The store was salvaged when it was last damaged.
+    pub(crate) fn set_salvage(&mut self, salvage: Option<Salvage>) {
+        if let Some(salvage) = &salvage {
+            self.next_number = self.next_number.max(salvage.number + 1);
+            self.skip_writes(salvage.last_write);
+        }
+        self.salvage = salvage;
+    }
+
+    /// Returns the last salvage.
+    pub(crate) fn last_salvage(&self) -> Option<&Salvage> {
+        self.salvage.as_ref()
+    }
+
+    /// Gives later writes numbers above this one.
+    pub(crate) fn skip_writes(&mut self, last: u64) {
+        self.last_sequence = self.last_sequence.max(last);
+    }
+
+    /// Returns why keys may be missing or have older values.
     pub(crate) fn loss(&self) -> Option<Loss> {
-        let units = self.blocks.damaged().count() as u64;
-        Loss::of(&self.lost_blocks, units, self.missing.as_ref())
+        let loss = Loss {
+            blocks: self.lost_blocks.clone(),
+            units: self.blocks.damaged().count() as u64,
+            missing: self.missing.clone(),
+            stated: self.salvage.as_ref().and_then(Salvage::stated).cloned(),
+        };
+        (!loss.is_none()).then_some(loss)
+    }
+
+    /// Returns the loss, where it may have taken the newest version of a key. `write` is the number of the newest one
+    /// that was found.
+    pub(super) fn loss_of(&self, key: &[u8], write: Option<u64>) -> Option<Loss> {
+        self.loss().filter(|loss| loss.may_have_held(key, write))
     }
 
     /// Returns why blocks or records are missing, where they are.

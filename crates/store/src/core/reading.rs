@@ -127,9 +127,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Completes a get that found this version, or reads its pieces.
     fn resolve(&mut self, mut get: Get, version: Option<Version>) {
         // A tombstone, or a value that has expired, is as new as any that is found.
-        if version.is_none()
-            && let Some(loss) = self.loss()
-        {
+        if let Some(loss) = self.loss_of(&get.key, version.as_ref().map(|version| version.sequence)) {
             let failure = ReadFailure::MayBeLost(Box::new(loss));
             return self.finish(get.pending, Outcome::Get(Err(failure)));
         }

@@ -5,22 +5,26 @@
 //! so that a device that was cut is refused: the pages that are left would look like a whole log. Version 1 did not
 //! record it. From version 3 on patches cover the writes of the log (`Fields::sequences`), which tells copies of
 //! different moments apart. From version 4 on two marks of the log's end ([`super::mark`]) stand between header and
-//! ring. All versions are read.
+//! ring. Version 5 has a [`Salvage`] behind the other fields; only a log that needs it has that version. All versions
+//! are read.
 
 use crate::bytes::{Reader, put_bytes, put_varint};
 use crate::error::OpenError;
 use crate::log::recover::execute;
+use crate::salvage::Salvage;
 use flashlane_device::{Buffer, DataDevice, Profile, Request};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"flashkvh");
-/// Version of the header that this program writes, and the newest that it reads.
-const VERSION: u32 = 4;
+/// Version of the header that is the newest that this program reads: that of a store that was salvaged.
+const VERSION: u32 = 5;
 /// Version without the length of the ring; its checksum is that of the fields alone.
 const VERSION_WITHOUT_RING: u32 = 1;
 /// First version of stores whose patches cover the writes of the log.
 const VERSION_WITH_COVER: u32 = 3;
-/// First version with marks of the log's end.
+/// First version with marks of the log's end, and the version of a store that was never salvaged.
 const VERSION_WITH_MARKS: u32 = 4;
+/// First version with a salvage.
+const VERSION_WITH_SALVAGE: u32 = 5;
 /// Marks of the log's end, each a page.
 pub(super) const MARKS: u64 = 2;
 /// Smallest page.
@@ -41,6 +45,8 @@ pub(crate) struct LogConfig {
     pub(crate) bounds: Vec<Vec<u8>>,
     /// Whether the patches of a slice cover all writes whose records were freed, as those of every new store do.
     pub(crate) patches_cover_log: bool,
+    /// The last salvage of the store.
+    pub(crate) salvage: Option<Salvage>,
 }
 
 /// Sizes and places on the log's device.
@@ -58,7 +64,7 @@ pub(crate) struct LogLayout {
 impl LogConfig {
     /// A new store's.
     pub(crate) fn new(store: u128, bounds: Vec<Vec<u8>>) -> Self {
-        Self { store, bounds, patches_cover_log: true }
+        Self { store, bounds, patches_cover_log: true, salvage: None }
     }
 
     /// Returns the header of a log whose ring has this number of pages.
@@ -67,7 +73,14 @@ impl LogConfig {
         fields.extend_from_slice(&ring_pages.to_le_bytes());
         put_varint(&mut fields, self.bounds.len() as u64);
         self.bounds.iter().for_each(|bound| put_bytes(&mut fields, bound));
-        let mut checked = VERSION.to_le_bytes().to_vec();
+        let version = match &self.salvage {
+            None => VERSION_WITH_MARKS,
+            Some(salvage) => {
+                salvage.encode(&mut fields);
+                VERSION_WITH_SALVAGE
+            }
+        };
+        let mut checked = version.to_le_bytes().to_vec();
         checked.extend_from_slice(&(fields.len() as u32).to_le_bytes());
         checked.extend_from_slice(&fields);
         let mut out = MAGIC.to_le_bytes().to_vec();
@@ -110,7 +123,9 @@ impl LogConfig {
             bounds.first().is_some_and(Vec::is_empty) && bounds.windows(2).all(|pair| pair[0] < pair[1]);
         let header_bytes = HEAD_BYTES + u64::from(length);
         let patches_cover_log = version >= VERSION_WITH_COVER;
-        let config = Self { store, bounds, patches_cover_log };
+        let salvage =
+            if version >= VERSION_WITH_SALVAGE { Some(Salvage::decode(&mut reader)?) } else { None };
+        let config = Self { store, bounds, patches_cover_log, salvage };
         let mark_pages = if version >= VERSION_WITH_MARKS { MARKS } else { 0 };
         is_sound.then_some(Header::Sound { config, header_bytes, mark_pages, ring_pages })
     }
@@ -174,6 +189,13 @@ impl LogLayout {
         (2 * LogConfig::new(0, bounds.to_vec()).pages(page_bytes) + MARKS) * page_bytes
     }
 
+    /// Returns the bytes that a salvage may take in the header of a log with this configuration; `None` where the log
+    /// is of a version that cannot record one.
+    pub(crate) fn salvage_bytes_max(&self, config: &LogConfig) -> Option<u64> {
+        let own = config.encode(self.pages).len() as u64;
+        self.has_marks().then(|| (self.header_pages * self.page_bytes).saturating_sub(own))
+    }
+
     /// Returns whether the log has marks of its end.
     pub(super) fn has_marks(&self) -> bool {
         self.mark_pages > 0
@@ -220,19 +242,50 @@ pub(crate) fn write_header<L: DataDevice>(
     layout: &LogLayout,
     config: &LogConfig,
 ) -> Result<(), String> {
-    let bytes = config.encode(layout.pages);
-    for copy in 0..2 {
-        let length = layout.header_pages * layout.page_bytes;
-        let mut buffer = Buffer::zeroed(length as usize);
-        buffer.as_mut_slice()[..bytes.len()].copy_from_slice(&bytes);
-        let request = Request { durable: true, ..Request::write(0, copy * length, length) };
-        execute(device, request, Some(buffer))?;
-    }
+    write_copies(device, layout, config, [0, 1])?;
     for place in 0..layout.mark_pages {
         let write = Request::write(0, layout.mark_offset(place), layout.page_bytes);
         let mark = super::mark::encode(layout, config.store, 0);
         execute(device, Request { durable: true, ..write }, Some(mark))?;
     }
+    execute(device, Request::flush(0), None).map(drop)
+}
+
+/// Writes both copies of the header, in this order, the second once the first is durable.
+fn write_copies<L: DataDevice>(
+    device: &mut L,
+    layout: &LogLayout,
+    config: &LogConfig,
+    order: [u64; 2],
+) -> Result<(), String> {
+    let bytes = config.encode(layout.pages);
+    let length = layout.header_pages * layout.page_bytes;
+    assert_eq!(
+        (bytes.len() as u64).div_ceil(layout.page_bytes),
+        layout.header_pages,
+        "a header of {} bytes takes the pages of its place",
+        bytes.len()
+    );
+    for copy in order {
+        let mut buffer = Buffer::zeroed(length as usize);
+        buffer.as_mut_slice()[..bytes.len()].copy_from_slice(&bytes);
+        let request = Request { durable: true, ..Request::write(0, copy * length, length) };
+        execute(device, request, Some(buffer))?;
+    }
+    Ok(())
+}
+
+/// Writes the header anew: after a power cut it is as it was, or as it is now. `damaged` is the copy that is not sound,
+/// and is written first.
+pub(super) fn rewrite_header<L: DataDevice>(
+    device: &mut L,
+    layout: &LogLayout,
+    config: &LogConfig,
+    damaged: Option<&DamagedCopy>,
+) -> Result<(), String> {
+    let order = if damaged.is_some_and(|copy| copy.offset_bytes > 0) { [1, 0] } else { [0, 1] };
+    execute(device, Request::flush(0), None)?;
+    write_copies(device, layout, config, order)?;
     execute(device, Request::flush(0), None).map(drop)
 }
 
@@ -245,7 +298,7 @@ pub(crate) struct FoundHeader {
 }
 
 /// A copy of the header that is not sound.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct DamagedCopy {
     pub(crate) offset_bytes: u64,
     /// The bytes of the other copy, to be written in its place; `None` where other data is there.

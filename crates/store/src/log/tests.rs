@@ -353,10 +353,10 @@ fn version_1_is_read_and_refused_once_it_is_cut_to_full_pages() {
 fn two_newer_headers_are_reported_as_newer() {
     let mut disk = create(8, 1).device().clone();
     for copy in 0..2 {
-        disk.bytes_mut()[copy * 4096 + 12] = 5;
+        disk.bytes_mut()[copy * 4096 + 12] = 6;
     }
     let error = open(disk).err().expect("the version is not supported");
-    assert!(matches!(error, OpenError::NewerLog { found: 5, known: 4, .. }), "{error}");
+    assert!(matches!(error, OpenError::NewerLog { found: 6, known: 5, .. }), "{error}");
 }
 
 /// A log that was closed with records 1 to 3, in pages 0 to 5.
