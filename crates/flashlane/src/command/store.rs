@@ -8,6 +8,7 @@ mod file;
 mod import;
 mod keys;
 mod opened;
+mod salvage;
 mod serve;
 mod stat;
 mod table;
@@ -27,7 +28,8 @@ use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Keep keys and values on software-defined flash: create, put, get, rm, scan, import, table, file, serve, bench, stat
+/// Keep keys and values on software-defined flash: create, put, get, rm, scan, import, table, file, serve, bench, stat,
+/// salvage
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Arguments {
@@ -171,7 +173,21 @@ enum Action {
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: Format,
     },
+    /// End the damage of a store: show what cannot be read, and give it up
+    #[command(after_help = SALVAGE_HELP)]
+    Salvage {
+        #[command(flatten)]
+        place: PlaceOptions,
+        #[command(flatten)]
+        salvage: salvage::SalvageOptions,
+    },
 }
+
+const SALVAGE_HELP: &str = "\
+Without an option nothing is changed. Damaged bytes hold up merges, so that the device fills up; a
+block that is missing or cannot be recognised holds up all writes. --destroy-data ends both: what
+can be read is kept. Every command says what was lost until --acknowledge. A copy of device and log
+from before the damage loses nothing, and comes first.";
 
 const IMPORT_HELP: &str = "\
 In keys and values \\\\ is a backslash, \\t a tab, \\n a line feed, \\r a carriage return, \\xNN a
@@ -431,7 +447,8 @@ impl Action {
             | Self::Import { place, .. }
             | Self::Serve { place, .. }
             | Self::Bench { place, .. }
-            | Self::Stat { place, .. } => place,
+            | Self::Stat { place, .. }
+            | Self::Salvage { place, .. } => place,
             Self::Table(arguments) => arguments.place(),
             Self::File(arguments) => arguments.place(),
         }
@@ -448,7 +465,11 @@ impl Arguments {
             // Remove a partial file.
             Action::Get { output, .. } => new_file(output).is_some(),
             Action::Stat { count, .. } => *count,
-            Action::Put { .. } | Action::Rm { .. } | Action::Scan { .. } | Action::Table(_) => false,
+            Action::Put { .. }
+            | Action::Rm { .. }
+            | Action::Scan { .. }
+            | Action::Table(_)
+            | Action::Salvage { .. } => false,
         }
     }
 }
@@ -495,5 +516,6 @@ fn run(place: &Place, arguments: &Arguments) -> Result<Status, Failure> {
         }
         Action::Serve { serve, durability, .. } => serve::serve(place, serve, durability.durability),
         Action::Stat { count, format, .. } => stat::stat(place, *count, *format),
+        Action::Salvage { salvage, .. } => salvage::salvage(place, *salvage),
     }
 }

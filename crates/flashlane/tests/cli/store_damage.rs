@@ -80,12 +80,12 @@ fn lost_blocks_and_units_are_told_wherever_keys_may_be_missing() {
         kept.refused(1, "get", &["nokey"], &["no key 'nokey' is found, and it may be lost", part]);
     }
     assert!(kept.store("stat", &[]).starts_with("Verdict: 1 damaged block"));
-    kept.refused(1, "put", &["key", "--value", "x"], &[&format!("block {id}"), "store scan", "import"]);
+    kept.refused(1, "put", &["key", "--value", "x"], &[&format!("block {id}"), "store salvage"]);
     // A block that is not there at all.
     done(&["sdf", "rm", &kept.spec, &id]);
     let (lines, said) = scan(&kept);
     assert!(lines < KEYS && said.contains("writes would be lost"), "{said}");
-    kept.refused(2, "put", &["key", "--value", "x"], &["writes would be lost", "--values"]);
+    kept.refused(2, "put", &["key", "--value", "x"], &["writes would be lost", "store salvage"]);
     // A whole unit: what discards it would only hide the loss.
     let (kept, unit, _) = filled();
     damage(&kept, unit, UNIT);
@@ -233,4 +233,60 @@ fn loss_of_the_end_of_a_closed_log_is_told() {
     assert_eq!((ended.status, ended.stdout.as_str()), (1, "a\n"), "{}", ended.stderr);
     assert!(ended.stderr.contains("keys are missing"), "{}", ended.stderr);
     assert!(fs::read(&log).unwrap() == bytes, "nothing is written");
+}
+
+/// Salvages a damaged store as its messages say, and returns the keys that are left. What is lost is told until it is
+/// acknowledged.
+fn salvaged(kept: &Kept, lost: &str) -> usize {
+    let before = kept.bytes();
+    let shown = flashlane(&["store", "salvage", &kept.spec]);
+    assert_eq!(shown.status, 1, "{}", shown.stderr);
+    for part in ["Verdict: damaged", lost, "Nothing was changed", "--destroy-data"] {
+        assert!(shown.stdout.contains(part), "{}", shown.stdout);
+    }
+    assert!(kept.bytes() == before, "a salvage without consent changes nothing");
+    let done_with = kept.store("salvage", &["--destroy-data"]);
+    assert!(done_with.starts_with("Verdict: salvaged") && done_with.contains(lost), "{done_with}");
+    let (lines, said) = scan(kept);
+    assert!(said.contains("a salvage gave up") && said.contains("--acknowledge"), "{said}");
+    assert!(!said.contains("left out"), "{said}");
+    assert!(kept.store("stat", &[]).contains("a salvage gave up"));
+    done(&["sdf", "fsck", &kept.spec]);
+    let put = flashlane(&["store", "put", &kept.spec, "new", "--value", "x"]);
+    assert!(put.status == 0 && put.stderr.contains("a salvage gave up"), "{}", put.stderr);
+    let again = flashlane(&["store", "salvage", &kept.spec]);
+    assert!(again.stdout.starts_with("Verdict: everything"), "{}", again.stdout);
+    kept.store("salvage", &["--acknowledge"]);
+    assert!(kept.store("stat", &["--count"]).starts_with("Verdict: sound"));
+    let left = kept.store("scan", &[]).lines().count();
+    assert_eq!(left, lines + 1, "what is left counts as the whole");
+    lines
+}
+
+#[test]
+fn salvage_keeps_all_but_damaged_bytes() {
+    let (kept, unit, _) = filled();
+    damage(&kept, unit + 20_000, 2);
+    let (before, said) = scan(&kept);
+    assert!(said.contains("store salvage"), "{said}");
+    let lines = salvaged(&kept, "Lost: the keys from 'key");
+    assert_eq!(lines, before, "all that could be read is left");
+}
+
+#[test]
+fn salvage_gives_up_blocks_that_are_not_there() {
+    // The end of a block, a whole unit, and one that is erased.
+    for way in 0..3 {
+        let (kept, unit, _) = filled();
+        match way {
+            0 => damage(&kept, unit + UNIT - 12_000, 8000),
+            _ => damage(&kept, unit, UNIT),
+        }
+        if way == 2 {
+            flashlane(&["sdf", "rm", &kept.spec, "--damaged", "--destroy-data"]);
+            kept.refused(2, "put", &["key", "--value", "x"], &["store salvage"]);
+        }
+        let lines = salvaged(&kept, "1 block whose keys are not known");
+        assert!(lines > 0 && lines < KEYS, "{lines} keys are left");
+    }
 }

@@ -3,8 +3,10 @@
 //! Every command opens the store by `device`, which keeps its loss in the [`Place`]; [`ended`] reports it at the end of
 //! each command that reads, and makes its status that of a failure. Commands that write report it when they begin.
 
-use super::device::{Place, failed, to_salvage};
+use super::device::{Place, failed, to_move, to_salvage};
 use crate::failure::{Failure, Status, notify};
+use crate::suggest::quoted;
+use flashlane_open::Target;
 use flashlane_store::text::escape;
 use flashlane_store::{Gap, Loss, ScanFailure, StoreError};
 
@@ -40,8 +42,8 @@ impl Unread {
     }
 
     /// Reports which keys are missing of those that were read, and returns the status of the command.
-    pub fn report(&self) -> Status {
-        let mut named: Vec<String> = self.gaps.iter().take(NAMED_MAX).map(named).collect();
+    pub fn report(&self, place: &Place) -> Status {
+        let mut named: Vec<String> = self.gaps.iter().take(NAMED_MAX).map(range_named).collect();
         if self.gaps.len() > NAMED_MAX {
             named.push(format!("and {} more ranges", self.gaps.len() - NAMED_MAX));
         }
@@ -50,15 +52,17 @@ impl Unread {
         }
         notify(&format!(
             "keys that cannot be read are left out: {} ({}). All others are there; 'flashlane store get' finds those of them that \
-             were written again since",
+             were written again since. {}",
             named.join("; "),
-            self.reason
+            self.reason,
+            to_salvage(&place.device)
         ));
         Status::Failed
     }
 }
 
-fn named(Gap { from, to }: &Gap) -> String {
+/// Names a range of keys.
+pub fn range_named(Gap { from, to }: &Gap) -> String {
     let only = [from, &[0][..]].concat();
     match *to == only {
         true => format!("'{}'", escape(from)),
@@ -68,7 +72,21 @@ fn named(Gap { from, to }: &Gap) -> String {
 
 /// Returns what a store has lost, and how to go on.
 pub fn told(place: &Place, loss: &Loss) -> String {
-    format!("{loss}. {}", to_salvage(&place.device))
+    format!("{loss}. {}", remedy(place, loss))
+}
+
+/// Says how a store goes on that has lost something.
+fn remedy(place: &Place, loss: &Loss) -> String {
+    match &loss.missing {
+        Some(missing) if missing.is_of_log() => to_move(&place.device),
+        _ if loss.is_open() => to_salvage(&place.device),
+        _ => to_acknowledge(&place.device),
+    }
+}
+
+/// Says how the statement of a loss ends.
+fn to_acknowledge(device: &Target) -> String {
+    format!("'flashlane store salvage {} --acknowledge' ends this message", quoted(&device.to_string()))
 }
 
 /// Reports at the end of a command what the store that it opened has lost. What was read may be a part, or older.
@@ -76,7 +94,7 @@ pub fn ended(place: &Place, result: Result<Status, Failure>) -> Result<Status, F
     let Some(loss) = place.take_loss() else { return result };
     match result {
         Err(failure) if failure.reason().contains(&loss.to_string()) => {
-            Err(failure.with_remedy(&to_salvage(&place.device)))
+            Err(failure.with_remedy(&remedy(place, &loss)))
         }
         result => {
             notify(&told(place, &loss));

@@ -94,6 +94,11 @@ pub fn open_to_write(place: &Place, level: Level) -> Result<OpenedStore, Failure
     Ok(store.with_durability(level.into()))
 }
 
+/// Opens the store to write what is left of it.
+pub fn open_to_salvage(place: &Place) -> Result<OpenedStore, Failure> {
+    open_with(place, Access::ReadWrite, StoreOptions { without_damaged_blocks: true, ..uncached() })
+}
+
 /// The server has its own cache, and other commands read a key once.
 fn uncached() -> StoreOptions {
     StoreOptions { cache_reads: false, ..StoreOptions::default() }
@@ -300,20 +305,22 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
             error @ (StoreOpenError::LogHeaderDamaged { .. }
             | StoreOpenError::LogTooShort { .. }
             | StoreOpenError::LogFull { .. }
-            | StoreOpenError::Block { .. }
-            | StoreOpenError::MissingOutput { .. }),
+            | StoreOpenError::Block { .. }),
         ) => Failure::failed(error),
         StoreSpecError::Open(
             error @ (StoreOpenError::DeviceOlder { .. }
             | StoreOpenError::PatchesMissing { .. }
-            | StoreOpenError::PieceMissing { .. }),
+            | StoreOpenError::PieceMissing { .. }
+            | StoreOpenError::MissingOutput { .. }),
         ) => Failure::unusable(anyhow!("{error}. {}", to_salvage(device))),
+        StoreSpecError::Open(error @ StoreOpenError::BlockDamaged { .. }) => {
+            Failure::failed(anyhow!("{error}. {}", to_salvage(device)))
+        }
         StoreSpecError::Open(
-            error @ (StoreOpenError::BlockDamaged { .. }
-            | StoreOpenError::LogDamaged { .. }
+            error @ (StoreOpenError::LogDamaged { .. }
             | StoreOpenError::LogMarksDamaged { .. }
             | StoreOpenError::LogUnreadable { .. }),
-        ) => Failure::failed(anyhow!("{error}. {}", to_salvage(device))),
+        ) => Failure::failed(anyhow!("{error}. {}", to_move(device))),
         StoreSpecError::Open(error @ StoreOpenError::ForeignBlock { id }) => Failure::failed(anyhow!(
             "{error}; if its data may be lost, 'flashlane sdf rm {} {id}' deletes it, and the store opens",
             quoted(&device.to_string())
@@ -322,8 +329,17 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
     }
 }
 
-/// Says how a store goes on that has lost blocks.
+/// Says how a store goes on that has lost blocks, or parts of them.
 pub fn to_salvage(device: &Target) -> String {
+    format!(
+        "Go back to a copy of device and log; if there is none, 'flashlane store salvage {}' shows what is lost, and gives it up \
+         with --destroy-data",
+        quoted(&device.to_string())
+    )
+}
+
+/// Says how the keys of a store whose log is damaged go to a new one.
+pub fn to_move(device: &Target) -> String {
     format!(
         "Go back to a copy of device and log; if there is none, 'flashlane store scan {} --values' reads what is left, for 'flashlane store import' into a \
          new store",

@@ -58,7 +58,7 @@ pub fn scan(place: &Place, range: &Range, limit: u64, values: bool) -> Result<St
         next = part.next;
     }
     ended(out.flush())?;
-    Ok(unread.report())
+    Ok(unread.report(place))
 }
 
 /// Returns the line of a pair.

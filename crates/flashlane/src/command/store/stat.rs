@@ -1,7 +1,7 @@
 //! The state of a store, also after its creation.
 
 use super::CreateOptions;
-use super::damage::Unread;
+use super::damage::{Unread, told};
 use super::device::{Place, create as create_store, open};
 use crate::command::sdf::{Verdict, counted};
 use crate::failure::{Failure, Status};
@@ -14,7 +14,7 @@ use flashlane_open::{AnyKeyValueStore, Target};
 use flashlane_report::csv_line;
 use flashlane_store::space::plain_range;
 use flashlane_store::text::escape;
-use flashlane_store::{LogHeader, SliceStatus, Slices, Status as StoreStatus, StoreOptions};
+use flashlane_store::{LogHeader, Loss, SliceStatus, Slices, Status as StoreStatus, StoreOptions};
 use serde_json::{Value, json};
 
 /// Creates a store and shows it.
@@ -41,7 +41,7 @@ pub fn stat(place: &Place, count: bool, format: Format) -> Result<Status, Failur
         return Err(Failure::failed(anyhow::anyhow!("stopped; nothing was counted")));
     };
     show(place, &mut store, Some(counts), format)?;
-    Ok(unread.report())
+    Ok(unread.report(place))
 }
 
 /// Keys and bytes of a store, counted.
@@ -82,8 +82,9 @@ fn show(
 ) -> Result<Status, Failure> {
     let status = store.status();
     // The verdict of the blocks has damaged units.
-    let lost_keys = status.loss.as_ref().filter(|loss| !loss.blocks.is_empty() || loss.missing.is_some());
-    let lost_keys = lost_keys.map(ToString::to_string);
+    let is_of_store =
+        |loss: &&Loss| !loss.blocks.is_empty() || loss.missing.is_some() || loss.stated.is_some();
+    let lost_keys = status.loss.as_ref().filter(is_of_store).map(|loss| told(place, loss));
     let store = store.store();
     let blocks = store.blocks();
     let mut verdict = Verdict::new(&place.device, blocks, None);
