@@ -153,8 +153,12 @@ impl fmt::Display for LostKeys {
 pub struct Damage {
     /// The keys that are lost.
     pub lost: LostKeys,
-    /// Blocks of which a part cannot be read.
+    /// Patches of which a part cannot be read.
     pub blocks: Vec<u64>,
+    /// Keys whose values are in pieces that cannot be read, or are missing.
+    pub keys: Vec<Vec<u8>>,
+    /// Blocks with pieces that cannot be read.
+    pub pieces: Vec<u64>,
     /// Why blocks are known to be missing.
     pub missing: Option<OpenError>,
 }
@@ -162,7 +166,7 @@ pub struct Damage {
 impl Damage {
     /// Returns whether everything can be read.
     pub fn is_none(&self) -> bool {
-        self.lost.is_empty() && self.missing.is_none()
+        self.lost.is_empty() && self.pieces.is_empty() && self.missing.is_none()
     }
 }
 

@@ -310,8 +310,8 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
         self.core.loss()
     }
 
-    /// Reads all that is stored, but for values in pieces, waits for that, and returns what cannot be read or is
-    /// missing. Nothing is changed.
+    /// Reads all that is stored, waits for that, and returns what cannot be read or is missing. Nothing is changed.
+    /// Operations that complete meanwhile are kept for [`reap`](Self::reap).
     pub fn scrub(&mut self) -> Damage {
         self.core.scrub()
     }

@@ -160,7 +160,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 
     /// Returns the pieces that patches and containers refer to.
-    fn known_pieces(&self) -> BTreeSet<u64> {
+    pub(super) fn known_pieces(&self) -> BTreeSet<u64> {
         let patches = self.slices.iter().flat_map(|slice| slice.levels().patches());
         let of_patches = patches.flat_map(|patch| patch.fields.pieces.iter().copied());
         let containers = self.slices.iter().flat_map(|slice| slice.containers());

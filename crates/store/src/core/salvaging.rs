@@ -7,21 +7,25 @@
 //!    which a further salvage ends; all later patches name those that may come back whole (`dropped`).
 //! 3. Patches of which a part cannot be read are rewritten, by merges of one input. Those that are left when the power is
 //!    cut, or for which there is no room, wait for other merges.
+//! 4. Keys whose values have pieces that cannot be read are deleted, and then these pieces. A further salvage finds those
+//!    that are left.
 
 use super::Core;
 use crate::bytes::Reader;
 use crate::entry::EntryRef;
-use crate::error::SalvageError;
-use crate::log::LogConfig;
+use crate::error::{Gap, ReadFailure, SalvageError};
+use crate::log::{Durability, LogConfig};
+use crate::operation::{Batch, Outcome};
 use crate::patch::Patch;
 use crate::routes::Purpose;
 use crate::salvage::{Damage, LostKeys, LostRange, Salvage};
+use crate::slice::Slice;
 use crate::statement::Census;
 use flashlane_base::Instant;
 use flashlane_block::{Outcome as BlockOutcome, Ticket as BlockTicket};
 use flashlane_device::DataDevice;
 use flashlane_policy::merge::Choice;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -30,6 +34,13 @@ const READS_PER_LANE: usize = 4;
 
 /// Blocks that the rewriting of a patch writes at most: a merge writes one more than it has inputs.
 const REWRITE_BLOCKS: u64 = 2;
+
+/// What of a value in pieces cannot be read.
+#[derive(Default)]
+struct DamagedValues {
+    keys: BTreeSet<Vec<u8>>,
+    pieces: Vec<u64>,
+}
 
 /// Groups of a patch that are to be read.
 struct Part {
@@ -40,9 +51,25 @@ struct Part {
 }
 
 impl<D: DataDevice, L: DataDevice> Core<D, L> {
-    /// Reads all patches, and returns what cannot be read, and what is missing.
+    /// Reads all that is stored, and returns what cannot be read, and what is missing.
     pub(crate) fn scrub(&mut self) -> Damage {
         self.settle();
+        let (mut lost, blocks) = self.scrub_patches();
+        let DamagedValues { keys, pieces } = self.scrub_values();
+        // Until the loss is acknowledged the deletes do not count.
+        let last_write = self.last_sequence + keys.len() as u64;
+        let one = |key: &Vec<u8>| Gap { from: key.clone(), to: [key, &[0][..]].concat() };
+        let ranges = keys.iter().map(|key| LostRange { keys: one(key), last_write }).collect();
+        lost.extend(LostKeys { ranges, blocks: 0 });
+        let units = self.blocks.damaged().count() as u64;
+        let known = self.missing_patches.blocks.max(self.missing.is_some().into());
+        lost.blocks = known.max(self.lost_blocks.len() as u64 + units);
+        let keys = keys.into_iter().collect();
+        Damage { lost, blocks, keys, pieces, missing: self.missing.clone() }
+    }
+
+    /// Reads all patches. Returns the keys of groups that cannot be read, and the blocks with such.
+    fn scrub_patches(&mut self) -> (LostKeys, Vec<u64>) {
         let patches = self.slices.iter().flat_map(|slice| slice.levels().patches());
         let whole = |patch: &Arc<Patch>| Part {
             patch: patch.clone(),
@@ -90,10 +117,98 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
         blocks.sort_unstable();
         blocks.dedup();
-        let units = self.blocks.damaged().count() as u64;
-        let known = self.missing_patches.blocks.max(self.missing.is_some().into());
-        lost.blocks = known.max(self.lost_blocks.len() as u64 + units);
-        Damage { lost, blocks, missing: self.missing.clone() }
+        (lost, blocks)
+    }
+
+    /// Reads all pieces. Returns those that cannot be read, and the keys of their values, where these are the newest.
+    fn scrub_values(&mut self) -> DamagedValues {
+        let known = self.known_pieces();
+        let is_there = |piece: &u64| self.blocks.info(*piece).is_some();
+        let (there, mut damaged): (Vec<u64>, BTreeSet<u64>) = (
+            known.iter().copied().filter(is_there).collect(),
+            known.iter().copied().filter(|id| !is_there(id)).collect(),
+        );
+        damaged.extend(self.unreadable_pieces(there));
+        let mut keys = self.keys_of_pieces(&damaged);
+        // A value is told from one that is stated to be lost already.
+        let salvage = self.salvage.take();
+        keys.retain(|key| {
+            let ticket = self.get(key, None);
+            self.settle();
+            let finished = self.take(ticket).expect("a get completes when nothing is in flight");
+            let is_damaged = |failure: &ReadFailure| !matches!(failure, ReadFailure::MayBeLost(_));
+            matches!(finished.outcome, Outcome::Get(Err(failure)) if is_damaged(&failure))
+        });
+        self.salvage = salvage;
+        damaged.retain(|piece| self.blocks.info(*piece).is_some());
+        DamagedValues { keys, pieces: damaged.into_iter().collect() }
+    }
+
+    /// Reads these pieces, and returns those that cannot be read.
+    fn unreadable_pieces(&mut self, pieces: Vec<u64>) -> BTreeSet<u64> {
+        let chunk_bytes = self.options.merge_chunk_bytes;
+        let length = |id: u64| self.blocks.info(id).map_or(0, |info| info.length_bytes);
+        let mut left: VecDeque<(u64, Range<u64>)> =
+            pieces.into_iter().map(|id| (id, 0..length(id))).collect();
+        let most = self.blocks.status().layout.lanes as usize * READS_PER_LANE;
+        let (mut reading, mut damaged, mut out) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
+        loop {
+            while reading.len() < most
+                && let Some((id, Range { start, end })) = left.pop_front()
+            {
+                let to = end.min(start + chunk_bytes);
+                if to < end {
+                    left.push_back((id, to..end));
+                }
+                let ticket = self.blocks.get(id, start, to - start);
+                reading.insert(ticket.expect("the pieces are there"), id);
+            }
+            if reading.is_empty() {
+                return damaged;
+            }
+            self.blocks.reap(Instant::FAR, &mut out);
+            for finished in out.drain(..) {
+                let id = reading.remove(&finished.ticket).expect("a read of a scrub");
+                let BlockOutcome::Get(result) = finished.outcome else {
+                    unreachable!("only reads are in flight")
+                };
+                damaged.extend(result.is_err().then_some(id));
+                self.reuse(result);
+            }
+        }
+    }
+
+    /// Returns the keys of which a version has one of these pieces, as far as they can be read.
+    fn keys_of_pieces(&mut self, pieces: &BTreeSet<u64>) -> BTreeSet<Vec<u8>> {
+        let mut keys = BTreeSet::new();
+        if pieces.is_empty() {
+            return keys;
+        }
+        for container in self.slices.iter().flat_map(Slice::containers) {
+            let all = container.range(b"", u64::MAX);
+            let with = all.filter(|(_, version)| version.body.pieces().iter().any(|id| pieces.contains(id)));
+            keys.extend(with.map(|(key, _)| key.to_vec()));
+        }
+        let patches = self.slices.iter().flat_map(|slice| slice.levels().patches());
+        let refers = |patch: &&Arc<Patch>| patch.fields.pieces.iter().any(|id| pieces.contains(id));
+        let patches: Vec<Arc<Patch>> = patches.filter(refers).cloned().collect();
+        for (patch, group) in
+            patches.iter().flat_map(|patch| (0..patch.index.groups()).map(move |group| (patch, group)))
+        {
+            let range = patch.index.range(group..group + 1);
+            let ticket = self.blocks.get(patch.id, range.start, range.end - range.start);
+            let ticket = ticket.expect("the blocks of patches are there");
+            let outcome = self.blocks.wait(ticket).expect("a read completes").outcome;
+            let BlockOutcome::Get(Ok(data)) = outcome else { continue };
+            let mut reader = Reader::new(data.as_slice());
+            while let Ok(Some(entry)) = EntryRef::read(&mut reader) {
+                if entry.has_pieces() && entry.pieces().iter().any(|id| pieces.contains(id)) {
+                    keys.insert(entry.key.to_vec());
+                }
+            }
+            self.blocks.reuse(data);
+        }
+        keys
     }
 
     /// Takes the next groups to be read: of all patches in turn.
@@ -134,7 +249,23 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             self.rewrite(id);
             self.settle();
         }
+        self.delete_values(damage);
         Ok(())
+    }
+
+    /// Deletes keys whose values have pieces that cannot be read, and these pieces. Where the device is full the keys
+    /// stay, and cannot be read.
+    fn delete_values(&mut self, damage: &Damage) {
+        for key in &damage.keys {
+            let mut batch = Batch::default();
+            batch.delete(key.clone());
+            if self.write(batch, Durability::Device).is_err() {
+                return;
+            }
+            self.settle();
+        }
+        damage.pieces.iter().for_each(|&piece| self.delete_block(piece, None));
+        self.settle();
     }
 
     /// Ends the statement of what was given up.
