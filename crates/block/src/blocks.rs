@@ -461,6 +461,7 @@ impl<D: DataDevice> Blocks<D> {
             blocks_free: self.engine.free_units(),
             next_id: self.engine.ids().next(),
             superblock_copies: self.engine.superblocks().copies().len(),
+            is_superblock_rebuilt: self.engine.superblocks().is_rebuilt(),
             counts: self.engine.counts(self.damaged_ends.len() as u64, unreadable_units as u64),
             lanes,
         }

@@ -44,7 +44,7 @@ impl Parts {
         units: Vec<(UnitAddress, Found)>,
         newest: NewestSuperblock,
     ) -> Self {
-        let NewestSuperblock { sequence: mut newest_sequence, superblock, copies, .. } = newest;
+        let NewestSuperblock { sequence: mut newest_sequence, superblock, copies, is_rebuilt, .. } = newest;
         let mut parts = Self::empty(layout);
         parts.ids = IdAllocator::from_floor(superblock.id_floor);
         for (address, found) in units {
@@ -60,7 +60,7 @@ impl Parts {
             }
         }
         let needs_gap = !parts.units.damaged().is_empty() || copies.is_empty();
-        parts.superblocks = SuperblockStore::found(superblock, copies);
+        parts.superblocks = SuperblockStore::found(superblock, copies, is_rebuilt);
         parts.sequence = SequenceCounter::after(newest_sequence);
         if needs_gap {
             parts.ids.add_gap();

@@ -52,8 +52,10 @@ pub(crate) struct NewestSuperblock {
     pub(crate) format_id: u128,
     pub(crate) sequence: u64,
     pub(crate) superblock: Superblock,
-    /// Units of its copies; none where it is rebuilt from the headers of blocks.
+    /// Units of its sound copies.
     pub(crate) copies: Vec<UnitAddress>,
+    /// Whether there is no copy, and it follows from the headers of blocks.
+    pub(crate) is_rebuilt: bool,
 }
 
 /// Headers and footers of the units that are wholly written.
@@ -328,6 +330,7 @@ fn newest_superblock<'a>(headers: impl Iterator<Item = &'a Header>) -> Option<Ne
                     sequence: header.sequence,
                     superblock: superblock.clone(),
                     copies: vec![header.address],
+                    is_rebuilt: false,
                 });
             }
         }
@@ -350,5 +353,5 @@ fn rebuilt_superblock<'a>(
     // A log may belong to it: nothing here says that none does.
     let (has_log, retired) = (true, Vec::new());
     let superblock = Superblock { lanes, units, unit_bytes, granule_bytes, id_floor: 0, has_log, retired };
-    Some(NewestSuperblock { format_id, sequence: 0, superblock, copies: Vec::new() })
+    Some(NewestSuperblock { format_id, sequence: 0, superblock, copies: Vec::new(), is_rebuilt: true })
 }

@@ -29,6 +29,8 @@ pub(crate) struct SuperblockStore {
     recorded_floor: u64,
     /// Units of the durable copies.
     copies: Vec<UnitAddress>,
+    /// Whether none was found, so that it follows from the headers of blocks.
+    is_rebuilt: bool,
     /// Whether a log on another device belongs to the blocks.
     has_log: bool,
     /// Units that failed without the device reporting them as bad.
@@ -56,12 +58,13 @@ impl SuperblockStore {
     }
 
     /// The superblock as found on the device, with the units of its newest copies.
-    pub(crate) fn found(superblock: Superblock, copies: Vec<UnitAddress>) -> Self {
+    pub(crate) fn found(superblock: Superblock, copies: Vec<UnitAddress>, is_rebuilt: bool) -> Self {
         // A lost copy is replaced with the first write.
         let is_stale = copies.len() < COPIES;
         Self {
             recorded_floor: superblock.id_floor,
             copies,
+            is_rebuilt,
             has_log: superblock.has_log,
             retired: superblock.retired.into_iter().collect(),
             renewal: None,
@@ -73,6 +76,11 @@ impl SuperblockStore {
     /// Returns the units that hold the durable copies.
     pub(crate) fn copies(&self) -> &[UnitAddress] {
         &self.copies
+    }
+
+    /// Returns whether the device has none, and what it would say follows from the headers of blocks.
+    pub(crate) fn is_rebuilt(&self) -> bool {
+        self.is_rebuilt && self.copies.is_empty()
     }
 
     /// Returns why there is no copy, if there is none.
@@ -201,7 +209,7 @@ mod tests {
             has_log: true,
             retired: Vec::new(),
         };
-        SuperblockStore::found(superblock, vec![at(0), at(7)])
+        SuperblockStore::found(superblock, vec![at(0), at(7)], false)
     }
 
     #[test]

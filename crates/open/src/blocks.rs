@@ -200,15 +200,20 @@ impl OpenOptions {
     }
 }
 
+/// Returns whether blocks belong to a store. A superblock that was rebuilt does not know whether there is one; then the
+/// blocks decide.
+pub fn belongs_to_store(blocks: &mut AnyBlocks) -> bool {
+    let ids: Vec<u64> = blocks.list().map(|info| info.id).collect();
+    blocks.has_log() && (ids.is_empty() || ids.iter().any(|&id| is_of_store(blocks, id)))
+}
+
 /// Refuses the blocks of a store to callers that put blocks: the store does not open with a block that it did not
-/// write. A superblock that was rebuilt does not know whether there is a store; then its blocks decide.
+/// write.
 ///
 /// # Errors
 /// [`BlocksError::OfStore`].
 pub fn refuse_store(blocks: &mut AnyBlocks) -> Result<(), BlocksError> {
-    let ids: Vec<u64> = blocks.list().map(|info| info.id).collect();
-    let is_of_store = blocks.has_log() && (ids.is_empty() || ids.iter().any(|&id| is_of_store(blocks, id)));
-    match is_of_store {
+    match belongs_to_store(blocks) {
         true => Err(BlocksError::OfStore { device: blocks.device().profile().name.clone() }),
         false => Ok(()),
     }

@@ -23,7 +23,9 @@ mod stores;
 mod target;
 mod zoned;
 
-pub use blocks::{AnyBlockStore, AnyBlocks, BlocksError, Division, formatting, is_of_store, refuse_store};
+pub use blocks::{
+    AnyBlockStore, AnyBlocks, BlocksError, Division, belongs_to_store, formatting, is_of_store, refuse_store,
+};
 pub use error::OpenError;
 pub use flashlane_host::{Change, Consent};
 pub use open::{Opened, create};

@@ -4,6 +4,7 @@ mod bench;
 mod blocks;
 mod device;
 mod status;
+mod unreadable;
 mod verdict;
 
 use crate::device_argument::DeviceArgument;

@@ -14,6 +14,7 @@ mod recording;
 mod replay;
 mod safety;
 mod sdf;
+mod sdf_advice;
 mod sdf_bench;
 mod sdf_damage;
 mod sdf_foreign;

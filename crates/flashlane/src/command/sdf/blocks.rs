@@ -204,8 +204,8 @@ fn write_out(
 
 /// Lists the blocks.
 pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
-    let blocks = open(target, Access::ReadOnly)?;
-    let verdict = Verdict::new(target, &blocks, None);
+    let mut blocks = open(target, Access::ReadOnly)?;
+    let verdict = Verdict::new(target, &mut blocks, None);
     let rows = blocks
         .list()
         .map(|info| [info.id, info.length_bytes, u64::from(info.address.lane), u64::from(info.address.unit)]);

@@ -1,7 +1,8 @@
 //! Results of `format`, `status` and `fsck`.
 
 use super::device::{format as format_device, open, open_repaired, open_with};
-use super::verdict::{Checked, Contents, DamagedUnits, Unreadable, Verdict, counted, counter, end_named};
+use super::unreadable::Unreadable;
+use super::verdict::{Checked, Contents, DamagedUnits, Verdict, counted, counter, end_named};
 use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, SafetyOptions};
 use crate::output;
@@ -13,7 +14,6 @@ use flashlane_open::{Access, AnyBlocks, Change, Consent, Division, Target};
 use flashlane_result::Warning;
 use flashlane_result::sdf::{BlockDeviceRow, LaneRow, SDF_SCHEMA, SdfResult, UnitRow, UnreadableRow};
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// Gets in flight per lane during `fsck`.
 const GETS_PER_LANE: usize = 2;
@@ -72,9 +72,9 @@ fn smaller_units(room_bytes: u64, device: &BlockDeviceRow, file_bytes: u64) -> O
 /// Shows the status of a device.
 pub fn status(target: &Target, output: &OutputOptions) -> Result<Status, Failure> {
     output::prepare_for_device(output, target)?;
-    let blocks = open(target, Access::ReadOnly)?;
+    let mut blocks = open(target, Access::ReadOnly)?;
     let mut result = status_result(&blocks);
-    add_verdict(&mut result, &Verdict::new(target, &blocks, None));
+    add_verdict(&mut result, &Verdict::new(target, &mut blocks, None));
     output::add_machine(&mut result, target);
     output::deliver(output, &result, None)?;
     Ok(Status::Done)
@@ -100,11 +100,7 @@ pub fn fsck(target: &Target, consent: Consent, output: &OutputOptions) -> Result
     let (mut unreadable, mut damaged_blocks) = (Vec::new(), Vec::new());
     for (info, failure) in failed {
         meter.say(format!("reading what is left of block {} of {target}", info.id));
-        let block = Unreadable {
-            info,
-            damaged: damaged_ranges(&mut blocks, &info)?,
-            is_damaged: matches!(failure, GetFailure::Damaged { .. }),
-        };
+        let block = Unreadable::of(&mut blocks, info, &failure);
         let reason = match block.places() {
             Some(places) => format!("{failure}; {places}"),
             None => failure.to_string(),
@@ -125,7 +121,7 @@ pub fn fsck(target: &Target, consent: Consent, output: &OutputOptions) -> Result
         reason: "the contents of the unit are unknown".into(),
     }));
     let read = Checked { blocks: checked, unreadable: damaged_blocks, is_partial: partial.is_some() };
-    let verdict = Verdict::new(target, &blocks, Some(&read));
+    let verdict = Verdict::new(target, &mut blocks, Some(&read));
     add_verdict(&mut result, &verdict);
     result.blocks_checked = Some(checked);
     result.unreadable = Some(unreadable);
@@ -177,27 +173,6 @@ fn read_all(blocks: &mut AnyBlocks, meter: &Meter) -> Result<ReadBlocks, Failure
     Ok(ReadBlocks { checked, failed, partial })
 }
 
-/// Reads a block again, one read unit at a time, and returns the ranges that fail. Empty if all reads succeed or after
-/// Ctrl-C.
-fn damaged_ranges(blocks: &mut AnyBlocks, info: &BlockInfo) -> Result<Vec<Range<u64>>, Failure> {
-    let mut damaged: Vec<Range<u64>> = Vec::new();
-    let step = blocks.status().layout.granule_bytes;
-    for from in (0..info.length_bytes).step_by(step as usize) {
-        if flashlane_host::interrupted() {
-            return Ok(Vec::new());
-        }
-        let length = step.min(info.length_bytes - from);
-        let ticket = blocks.get(info.id, from, length).map_err(Failure::failed)?;
-        if let Some(Outcome::Get(Err(_))) = blocks.wait(ticket).map(|finished| finished.outcome) {
-            match damaged.last_mut().filter(|range| range.end == from) {
-                Some(range) => range.end += length,
-                None => damaged.push(from..from + length),
-            }
-        }
-    }
-    Ok(damaged)
-}
-
 /// Counters of a device that keeps its own table of units, with the code and text of their warnings.
 const REPAIRS: [(&str, &str, &str); 6] = [
     (
@@ -208,8 +183,7 @@ const REPAIRS: [(&str, &str, &str); 6] = [
     (
         "table_sectors_damaged",
         "table-damaged",
-        "one copy of a sector of the lanes' table is damaged (by a crash, or later); a repair, or the next put or delete, \
-         rewrites it",
+        "one copy of a sector of the lanes' table is damaged (by a crash, or later)",
     ),
     (
         "table_sectors_outdated",
@@ -217,15 +191,11 @@ const REPAIRS: [(&str, &str, &str); 6] = [
         "one copy of a sector of the lanes' table lacks the last change, as after a crash between the writes of both: nothing \
          is lost, and a repair, or the next put or delete, rewrites it",
     ),
-    (
-        "superblocks_damaged",
-        "lanes-superblock-damaged",
-        "a copy of the lanes' superblock is damaged; a repair, or the next put or delete, rewrites it",
-    ),
+    ("superblocks_damaged", "lanes-superblock-damaged", "a copy of the lanes' superblock is damaged"),
     (
         "records_overwritten",
         "lanes-overwritten",
-        "a record of the lanes is overwritten with other data; the device is read-only until that data may be lost",
+        "a record of the lanes is overwritten with other data; the device is read-only",
     ),
     (
         "lanes_recovered",
@@ -281,44 +251,41 @@ pub fn status_result(blocks: &AnyBlocks) -> SdfResult {
     }
 }
 
-/// Returns warnings about damage that is known without reading blocks.
+/// Returns warnings about damage that is known without reading blocks. What to do about it is said by the verdict.
 fn warnings(blocks: &AnyBlocks) -> Vec<Warning> {
     let status = blocks.status();
     let mut warnings = Vec::new();
     if let Some(DamagedUnits { count, contents }) = DamagedUnits::of(blocks) {
         let message = format!(
-            "{} damaged at both ends, or no longer known to be erased: their contents are unknown, and they are kept \
-             ({})",
+            "{} damaged at both ends, or no longer known to be erased: their contents are unknown, and they are kept{}",
             counted(count, "unit is", "units are"),
             match contents {
                 Contents::Unknown =>
-                    "a part of the lanes' table of units is lost, and they may hold blocks".to_owned(),
-                Contents::Lost => "'flashlane sdf rm DEVICE --damaged --destroy-data' erases them".to_owned(),
+                    " (a part of the lanes' table of units is lost, and they may hold blocks)".to_owned(),
+                Contents::Lost => String::new(),
                 Contents::Unreadable(units) =>
-                    format!("the device could not read {units} of them, which may be sound"),
+                    format!(" (the device could not read {units} of them, which may be sound)"),
             }
         );
         warnings.push(Warning::new("damaged-units", message));
     }
     if status.counts.single_copy_units > 0 {
         let message = format!(
-            "{} a damaged header or footer, and the other one identified the contents ('flashlane sdf fsck DEVICE \
-             --repair' rewrites such blocks while that one is sound)",
+            "{} a damaged header or footer, and the other one identified the contents",
             counted(status.counts.single_copy_units, "unit has", "units have")
         );
         let units = blocks.damaged_ends().map(|end| end_named(blocks, &end)).collect();
         warnings.push(Warning { units, ..Warning::new("damaged-headers", message) });
     }
-    if status.superblock_copies == 0 {
+    if status.is_superblock_rebuilt {
         warnings.push(Warning::new(
             "no-superblock",
-            "no copy of the superblock is left: blocks are found by their headers, and the device is read-only until \
-             'flashlane sdf fsck DEVICE --repair --destroy-data' rewrites it",
+            "no copy of the superblock is left: blocks are found by their headers, and the device is read-only",
         ));
     } else if status.superblock_copies < 2 {
         warnings.push(Warning::new(
             "one-superblock",
-            "only one copy of the superblock is left; the next put or delete rewrites the other",
+            "a copy of the superblock is lost, or has other data in it",
         ));
     }
     for (name, code, what) in REPAIRS {

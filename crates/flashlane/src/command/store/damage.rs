@@ -5,8 +5,6 @@
 
 use super::device::{Place, failed, to_move, to_salvage};
 use crate::failure::{Failure, Status, notify};
-use crate::suggest::quoted;
-use flashlane_open::Target;
 use flashlane_store::text::escape;
 use flashlane_store::{Gap, Loss, ScanFailure, StoreError};
 
@@ -55,7 +53,7 @@ impl Unread {
              were written again since. {}",
             named.join("; "),
             self.reason,
-            to_salvage(&place.device)
+            to_salvage(place)
         ));
         Status::Failed
     }
@@ -78,15 +76,15 @@ pub fn told(place: &Place, loss: &Loss) -> String {
 /// Says how a store goes on that has lost something.
 fn remedy(place: &Place, loss: &Loss) -> String {
     match &loss.missing {
-        Some(missing) if missing.is_of_log() => to_move(&place.device),
-        _ if loss.is_open() => to_salvage(&place.device),
-        _ => to_acknowledge(&place.device),
+        Some(missing) if missing.is_of_log() => to_move(place),
+        _ if loss.is_open() => to_salvage(place),
+        _ => to_acknowledge(place),
     }
 }
 
 /// Says how the statement of a loss ends.
-fn to_acknowledge(device: &Target) -> String {
-    format!("'flashlane store salvage {} --acknowledge' ends this message", quoted(&device.to_string()))
+fn to_acknowledge(place: &Place) -> String {
+    format!("'flashlane store salvage {} --acknowledge' ends this message", place.named())
 }
 
 /// Reports at the end of a command what the store that it opened has lost. What was read may be a part, or older.

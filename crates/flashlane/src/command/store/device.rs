@@ -60,7 +60,7 @@ impl Place {
     }
 
     /// Returns the arguments that name both, to be copied.
-    fn named(&self) -> String {
+    pub fn named(&self) -> String {
         let device = quoted(&self.device.to_string());
         let is_beside = flashlane_open::log_beside(&self.device).is_ok_and(|log| log == *self.log.spec());
         if is_beside && !self.log_is_foreign() {
@@ -312,15 +312,15 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
             | StoreOpenError::PatchesMissing { .. }
             | StoreOpenError::PieceMissing { .. }
             | StoreOpenError::MissingOutput { .. }),
-        ) => Failure::unusable(anyhow!("{error}. {}", to_salvage(device))),
+        ) => Failure::unusable(anyhow!("{error}. {}", to_salvage(place))),
         StoreSpecError::Open(error @ StoreOpenError::BlockDamaged { .. }) => {
-            Failure::failed(anyhow!("{error}. {}", to_salvage(device)))
+            Failure::failed(anyhow!("{error}. {}", to_salvage(place)))
         }
         StoreSpecError::Open(
             error @ (StoreOpenError::LogDamaged { .. }
             | StoreOpenError::LogMarksDamaged { .. }
             | StoreOpenError::LogUnreadable { .. }),
-        ) => Failure::failed(anyhow!("{error}. {}", to_move(device))),
+        ) => Failure::failed(anyhow!("{error}. {}", to_move(place))),
         StoreSpecError::Open(error @ StoreOpenError::ForeignBlock { id }) => Failure::failed(anyhow!(
             "{error}; if its data may be lost, 'flashlane sdf rm {} {id}' deletes it, and the store opens",
             quoted(&device.to_string())
@@ -330,20 +330,20 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
 }
 
 /// Says how a store goes on that has lost blocks, or parts of them.
-pub fn to_salvage(device: &Target) -> String {
+pub fn to_salvage(place: &Place) -> String {
     format!(
         "Go back to a copy of device and log; if there is none, 'flashlane store salvage {}' shows what is lost, and gives it up \
          with --destroy-data",
-        quoted(&device.to_string())
+        place.named()
     )
 }
 
 /// Says how the keys of a store whose log is damaged go to a new one.
-pub fn to_move(device: &Target) -> String {
+pub fn to_move(place: &Place) -> String {
     format!(
         "Go back to a copy of device and log; if there is none, 'flashlane store scan {} --values' reads what is left, for 'flashlane store import' into a \
          new store",
-        quoted(&device.to_string())
+        place.named()
     )
 }
 

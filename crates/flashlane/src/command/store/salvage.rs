@@ -7,7 +7,6 @@ use crate::command::sdf::counted;
 use crate::failure::{Failure, Status};
 use crate::output::print;
 use crate::progress::Meter;
-use crate::suggest::quoted;
 use anyhow::anyhow;
 use flashlane_store::{Damage, SalvageError};
 
@@ -28,16 +27,16 @@ pub fn salvage(place: &Place, options: SalvageOptions) -> Result<Status, Failure
         return acknowledge(place);
     }
     let mut store = if options.destroy_data { open_to_salvage(place)? } else { open(place)? };
-    let meter = Meter::new(format!("reading the patches of {}", place.device));
+    let meter = Meter::new(format!("reading the blocks of {}", place.device));
     let damage = store.store().scrub();
     drop(meter);
     if damage.is_none() {
-        print("Verdict: everything that a salvage looks at can be read\n")?;
+        print("Verdict: everything can be read\n")?;
         return Ok(Status::Done);
     }
     // The verdict names it.
     place.take_loss();
-    let device = quoted(&place.device.to_string());
+    let device = place.named();
     if !options.destroy_data {
         print(&format!(
             "Verdict: damaged\n{}Nothing was changed. Go back to a copy of device and log; if there is none, 'flashlane store \
@@ -82,20 +81,21 @@ fn not_salvaged(place: &Place, error: SalvageError) -> Failure {
         SalvageError::Log(_)
         | SalvageError::OldLog
         | SalvageError::NoRoom { .. }
-        | SalvageError::HeaderOverwritten => format!(". {}", to_move(&place.device)),
+        | SalvageError::HeaderOverwritten => format!(". {}", to_move(place)),
     };
     Failure::failed(anyhow!("{error}{remedy}"))
 }
 
 /// Lists what is lost, a line each.
 fn found(damage: &Damage) -> String {
-    let Damage { lost, blocks, missing } = damage;
+    let Damage { lost, blocks, pieces, missing, .. } = damage;
+    let damaged = blocks.len() + pieces.len();
     let ranges = lost.ranges.iter().map(|range| format!("Lost: the keys {}\n", range_named(&range.keys)));
     let mut text: String = ranges.collect();
-    if !blocks.is_empty() {
+    if damaged > 0 {
         text = format!(
             "{} parts that cannot be read\n{text}",
-            counted(blocks.len() as u64, "block has", "blocks have")
+            counted(damaged as u64, "block has", "blocks have")
         );
     }
     if lost.blocks > 0 {

@@ -87,7 +87,7 @@ fn show(
     let lost_keys = status.loss.as_ref().filter(is_of_store).map(|loss| told(place, loss));
     let store = store.store();
     let blocks = store.blocks();
-    let mut verdict = Verdict::new(&place.device, blocks, None);
+    let mut verdict = Verdict::of_store(&place.device, place.named(), blocks);
     let of_store = [damaged_header(status.log_header, &place.log), lost_keys];
     of_store.into_iter().flatten().for_each(|finding| verdict.add(finding));
     let log_bytes = store.log_device().profile().capacity_bytes;
