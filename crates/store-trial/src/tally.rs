@@ -19,7 +19,7 @@ pub struct Tally {
     pub merges: u64,
     /// Those that were parts.
     pub merge_parts: u64,
-    /// Writes that were refused since the device was full.
+    /// Writes that were refused since the device was full, for good or until merges made room.
     pub full: u64,
     /// Operations that failed on devices with faults.
     pub failures: u64,

@@ -1,7 +1,7 @@
 //! Opening a store: the patches that count are found from what each says of itself, and the log is replayed. There is
 //! no manifest.
 //!
-//! Opening writes nothing. What it finds not to count is deleted from the first accepted write on, and only then are
+//! Opening writes nothing. What it finds not to count is deleted once the store may write, and only then are
 //! replayed containers written and patches merged.
 //!
 //! # Which patches count

@@ -8,7 +8,8 @@
 //! - Writes in flight together have no order among them, but that their numbers say. Writes to one slice get their
 //!   numbers in the order of their submission, except that one with a value above [`Store::inline_bytes_max`] gets its
 //!   number later.
-//! - Opening writes nothing. Blocks that it finds not to count are deleted from the first accepted write on.
+//! - Opening writes nothing. Blocks that it finds not to count are deleted from the first write on that is accepted, or
+//!   for which merges have to make room.
 //! - A read at a snapshot sees the writes up to the snapshot's number; a scan without one sees those up to its
 //!   submission.
 //! - The memory of containers, indexes, filters, waiting writes, buffers of merges and the cache of reads is bounded by
@@ -136,7 +137,8 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
         Ok(Self { core: recovery::create(device, log, store, slices, options)? })
     }
 
-    /// Opens the store on two devices. Nothing is written before the first accepted write or [`flush`](Self::flush).
+    /// Opens the store on two devices. Nothing is written before the first [`flush`](Self::flush), or write
+    /// that is accepted or for which merges have to make room.
     ///
     /// # Errors
     /// [`OpenError`] where there is none, or a part of it is lost.

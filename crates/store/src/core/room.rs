@@ -1,4 +1,15 @@
 //! Room for writes: the blocks that values leave to merges and deletes, and merges that are asked for more.
+//!
+//! Invariants, as long as no unit goes bad:
+//! - A value is admitted only where [`kept_blocks`](Core::kept_blocks) stay free: the reserve, a block for each slice's
+//!   container and one more. A delete needs one.
+//! - So a frozen container always has its block, and merges have [`MERGE_BLOCKS`](crate::merging::MERGE_BLOCKS), which
+//!   the least reserve exceeds by a part of a merge: each tombstone reaches what it deletes, and its block is erased.
+//! - Of a slice without keys at most one patch is left, which records its last merge. The least store
+//!   (`requirements`) has a block for each of these beside the reserve and one more, which is what a value needs where
+//!   the containers are empty: so a store without keys takes values again, whatever filled it.
+//! - All of this is done by merges, which are asked for by the refused write itself: it allows the store to write, as an
+//!   accepted one does. A refusal is final only where nothing in flight can give a block back.
 
 use super::Core;
 use crate::entry::Entry;
@@ -28,6 +39,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
         let is_relieved = self.is_being_relieved();
         if is_delete || !is_relieved {
+            // Merges write, also where the first write since an opening is refused.
+            self.allow_writes();
             self.writes.request_relief();
             self.pump();
         }
@@ -51,7 +64,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Returns whether what is in flight may give blocks back.
     fn is_being_relieved(&self) -> bool {
-        self.is_merging() || self.flushes_in_flight() > 0 || self.routes.has_deletes()
+        let waits_for_log = || {
+            let (durable_to, mut frozen) =
+                (self.log.durable_to(), self.slices.iter().flat_map(Slice::frozen));
+            !self.log.is_idle() && frozen.any(|frozen| frozen.container().end_page() > durable_to)
+        };
+        self.is_merging() || self.flushes_in_flight() > 0 || self.routes.has_deletes() || waits_for_log()
     }
 
     /// Returns the bytes of values that have room now, beside the blocks kept for deletes and merges; at 0 small ones

@@ -4,11 +4,14 @@ use super::{TestStore, all};
 use crate::operation::{Batch, Outcome};
 use crate::options::{Slices, StoreOptions};
 use crate::store::Store;
-use crate::{Durability, Ticket, WriteError};
+use crate::{Durability, KeyValueStore, StoreError, Ticket, WriteError};
 use flashlane_base::{Instant, Random, Seed};
-use flashlane_device_testing::{MemoryDisk, MemoryFaults, MemoryLanes};
+use flashlane_block::Layout;
+use flashlane_device_testing::{MemoryDisk, MemoryFaults, MemoryLanes, cycle_power};
 use flashlane_policy::Options;
 use std::collections::{BTreeMap, BTreeSet};
+
+type TestKeyValueStore = KeyValueStore<MemoryLanes, MemoryDisk>;
 
 /// Submits a batch. Returns `None` where it is still refused for want of space when nothing is in flight.
 fn submit(store: &mut TestStore, batch: &Batch) -> Option<Ticket> {
@@ -154,6 +157,125 @@ fn full_store_takes_half_of_its_values_again_after_deletes() {
             let found = all(&mut store, None, &mut random);
             assert_eq!(found.len(), again.len(), "{context}: keys that are found");
             keys = again;
+        }
+    }
+}
+
+/// Writes a batch as programs do that wait for each write. Returns whether it was taken.
+fn write_and_wait(store: &mut TestKeyValueStore, batch: Batch) -> bool {
+    match store.write(batch) {
+        Ok(()) => true,
+        Err(StoreError::Write(WriteError::Full { .. })) => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Opens the store on its devices anew, after a power cut or not.
+fn reopen(store: TestKeyValueStore, options: &StoreOptions, is_cut: bool) -> TestKeyValueStore {
+    let (mut device, mut log) = store.into_store().into_devices();
+    if is_cut {
+        cycle_power(&mut device);
+        cycle_power(&mut log);
+    }
+    Store::open(device, log, options.clone()).expect("the devices are sound").into()
+}
+
+#[test]
+fn reopened_full_store_takes_values_once_keys_are_deleted() {
+    let options = StoreOptions::default();
+    let device = MemoryLanes::new(4, 9, 64 << 10, 512, Seed(1));
+    let log = MemoryDisk::new(1 << 20, 512, Seed(1));
+    let store = Store::create(device, log, 1, Slices::even(1), options.clone()).unwrap();
+    let mut store = KeyValueStore::from(store);
+    let value = |key: &str, length| {
+        let mut batch = Batch::default();
+        batch.put(key, vec![1; length]);
+        batch
+    };
+    for key in ["k1", "k2", "k3"] {
+        assert!(write_and_wait(&mut store, value(key, 120_000)), "{key}: {:?}", store.store().status());
+    }
+    let fits = (0..).take_while(|nth| write_and_wait(&mut store, value(&format!("m{nth}"), 16_000))).count();
+    assert!(fits > 3, "{fits} values");
+    for key in ["k1", "k2", "k3"] {
+        store = reopen(store, &options, false);
+        store.delete(key.as_bytes()).unwrap();
+    }
+    store = reopen(store, &options, false);
+    assert!(write_and_wait(&mut store, value("s", 1)), "{:?}", store.store().status());
+}
+
+#[test]
+fn store_without_keys_takes_values_whatever_filled_it() {
+    for seed in 0..200 {
+        let mut random = Seed(seed).derive("mix").source();
+        let lanes = 1 + random.below(4) as u32;
+        let unit_bytes = 4096 << random.below(3);
+        let slices = 1 + random.below(4) as u32;
+        let reserve_blocks = [12, 24][random.below(2) as usize];
+        // From the least size on.
+        let least = reserve_blocks + u64::from(slices) + 1 + Layout::RESERVED_UNITS;
+        let units = least.div_ceil(lanes.into()) + random.below(2) * random.below(8);
+        let merge = ["leveled", "tiered", "lazy-leveled"][random.below(3) as usize];
+        let options = StoreOptions {
+            memory_bytes: (12 + random.below(40)) * unit_bytes,
+            merge: merge.into(),
+            reserve_blocks,
+            ..StoreOptions::default()
+        };
+        let context = format!("seed {seed}: {lanes} x {units} x {unit_bytes}, {slices} slices, {merge}");
+        let device = MemoryLanes::new(lanes, units, unit_bytes, 512, Seed(seed));
+        let log = MemoryDisk::new((64 + random.below(200)) * 4096, 512, Seed(seed));
+        let created = Store::create(device, log, u128::from(seed) + 1, Slices::even(slices), options.clone());
+        let mut store = KeyValueStore::from(created.unwrap_or_else(|error| panic!("{context}: {error}")));
+        let (expires, reopens) = (random.chance(0.3), random.chance(0.7));
+        for round in 0..3_u64 {
+            let (mut keys, mut refused) = (BTreeSet::new(), 0);
+            let now_ms = 1000 * (round + 1);
+            store.store().set_time(now_ms);
+            for nth in 0..3000_u64 {
+                if reopens && random.chance(0.02) {
+                    store = reopen(store, &options, random.chance(0.5));
+                    store.store().set_time(now_ms);
+                }
+                let key = (random.below(1 << 16) as u16).to_be_bytes().to_vec();
+                if random.chance(0.1) {
+                    store.delete(&key).unwrap_or_else(|error| panic!("{context}: delete: {error}"));
+                    keys.remove(&key);
+                    continue;
+                }
+                let longest = [100, unit_bytes / 4, unit_bytes / 2, 4 * unit_bytes][random.below(4) as usize];
+                let (mut batch, value) = (Batch::default(), vec![nth as u8; random.below(longest) as usize]);
+                match expires && random.chance(0.5) {
+                    true => batch.put_until(&key[..], value, now_ms + 500),
+                    false => batch.put(&key[..], value),
+                };
+                if write_and_wait(&mut store, batch) {
+                    keys.insert(key);
+                } else {
+                    refused += 1;
+                    if refused == 20 {
+                        break;
+                    }
+                }
+            }
+            assert!(refused > 0, "{context}: the store is not full");
+            store.store().set_time(now_ms + 500);
+            for key in keys {
+                store.delete(&key).unwrap_or_else(|error| panic!("{context}: delete: {error}"));
+            }
+            if reopens && random.chance(0.5) {
+                store = reopen(store, &options, random.chance(0.5));
+                store.store().set_time(now_ms + 500);
+            }
+            let mut batch = Batch::default();
+            batch.put("s", "x");
+            assert!(
+                write_and_wait(&mut store, batch),
+                "{context}, round {round}: a value is refused: {:?}",
+                store.store().status()
+            );
+            store.delete(b"s").unwrap();
         }
     }
 }
