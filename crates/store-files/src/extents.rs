@@ -92,13 +92,27 @@ impl<D: DataDevice, L: DataDevice> Files<'_, D, L> {
             self.mark_unfinished(inode)?;
             last.delete(unfinished_key(Some(inode)));
         }
-        for part in &parts {
+        let written = self.put_parts(inode, &parts, bytes, last);
+        match written {
+            Ok(()) => self.has_unfinished = false,
+            Err(_) => self.give_back_unfinished(),
+        }
+        written
+    }
+
+    /// Writes the extents of parts, and the record that ends the change.
+    fn put_parts(
+        &mut self,
+        inode: Inode,
+        parts: &[Part],
+        bytes: &[u8],
+        last: Batch,
+    ) -> Result<(), FileError> {
+        for part in parts {
             let extent = self.changed(inode, part, bytes)?;
             self.put_extent(inode, part.index, extent)?;
         }
-        self.store.write(last)?;
-        self.has_unfinished = false;
-        Ok(())
+        Ok(self.store.write(last)?)
     }
 
     /// Returns an extent with a part of it changed.

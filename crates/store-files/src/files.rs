@@ -225,6 +225,12 @@ impl<'a, D: DataDevice, L: DataDevice> Files<'a, D, L> {
         Ok(())
     }
 
+    /// Deletes what was stored of changes that ended before they were finished, as a full device refused them: other
+    /// keys may need its room. What fails here is done by the next change.
+    pub(crate) fn give_back_unfinished(&mut self) {
+        let _ = self.begin_change();
+    }
+
     /// Returns the inodes that are unfinished.
     pub(crate) fn unfinished(&mut self) -> Result<BTreeSet<Inode>, FileError> {
         let prefix = unfinished_key(None);

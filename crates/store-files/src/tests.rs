@@ -274,6 +274,29 @@ fn full_device_removes_files_and_takes_others_again() {
     }
 }
 
+/// Bytes that found no room are given back at once: the next write may be one of other keys.
+#[test]
+fn refused_bytes_leave_room_for_other_keys() {
+    type Refused = fn(&mut Files<'_, MemoryLanes, MemoryDisk>) -> Option<FileError>;
+    let whole: Refused = |files| {
+        let mut writer = files.writer().unwrap();
+        (0..1000).find_map(|_| writer.write(&[7; 5_000]).err())
+    };
+    let added: Refused = |files| {
+        let file = files.create(Inode::ROOT, b"file").unwrap();
+        files.write(file, 0, &[7; 300]).unwrap();
+        files.write(file, 300, &vec![7; 2_000_000]).err()
+    };
+    for refused in [whole, added] {
+        let mut store = store(16, true);
+        let mut files = Files::open_with(&mut store, EXTENT).unwrap();
+        let error = refused(&mut files).expect("the device fills up");
+        assert!(error.is_full(), "{error}");
+        store.put(b"key", &[7; 3_000]).expect("what was refused is deleted");
+        check_space(&mut store);
+    }
+}
+
 /// A file much longer than the memory that the store has goes through it.
 #[test]
 fn long_file_needs_the_memory_of_an_extent() {

@@ -1,8 +1,8 @@
 //! A file that is written from its beginning to its end, and appears as a whole.
 //!
 //! It is an unfinished inode without a name until [`Writer::finish`] gives it one: in one batch, with that of the file
-//! that it replaces. What is not finished is deleted by the next change. Memory is that of one extent, however long the
-//! file.
+//! that it replaces. A writer that is dropped before deletes what it stored; what a power cut or a kill leaves is deleted
+//! by the next change. Memory is that of one extent, however long the file.
 
 use crate::error::FileError;
 use crate::files::Files;
@@ -12,7 +12,7 @@ use flashlane_store::text::escape;
 use flashlane_store::{Batch, Durability};
 
 /// A file that has no name yet.
-pub struct Writer<'f, 'a, D, L> {
+pub struct Writer<'f, 'a, D: DataDevice, L: DataDevice> {
     files: &'f mut Files<'a, D, L>,
     inode: Inode,
     /// Bytes in extents.
@@ -83,7 +83,7 @@ impl<D: DataDevice, L: DataDevice> Writer<'_, '_, D, L> {
     /// [`FileError::Store`].
     pub fn finish(mut self, directory: Inode, name: &[u8]) -> Result<Inode, FileError> {
         self.store_rest()?;
-        let Self { files, inode, stored_bytes, .. } = self;
+        let Self { ref mut files, inode, stored_bytes, .. } = self;
         let replaced = files.lookup(directory, name)?;
         let mut batch = files.touched(directory)?;
         match &replaced {
@@ -99,5 +99,11 @@ impl<D: DataDevice, L: DataDevice> Writer<'_, '_, D, L> {
         files.store.write(batch)?;
         files.begin_change()?;
         Ok(inode)
+    }
+}
+
+impl<D: DataDevice, L: DataDevice> Drop for Writer<'_, '_, D, L> {
+    fn drop(&mut self) {
+        self.files.give_back_unfinished();
     }
 }
