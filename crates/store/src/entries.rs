@@ -1,6 +1,6 @@
 //! The entries of a range of keys at one moment, one after the other.
 
-use crate::error::{Gap, ScanFailure, StoreError};
+use crate::error::{Gap, ReadFailure, ScanFailure, StoreError};
 use crate::operation::{Item, Outcome, Snapshot};
 use crate::store::Store;
 use flashlane_device::DataDevice;
@@ -11,7 +11,8 @@ const ITEMS: u64 = 1024;
 const SCAN_BYTES: u64 = 4 << 20;
 
 /// An iterator over entries in the order of keys, as of the moment in which it was made. It reads ahead by one scan.
-/// Keys that cannot be read are one error, with their [`Gap`], behind which it goes on.
+/// Keys that cannot be read are one error, with their [`Gap`], behind which it goes on; so is a key whose value has lost
+/// a piece, also where values are not read.
 pub struct Entries<'a, D: DataDevice, L: DataDevice> {
     store: &'a mut Store<D, L>,
     snapshot: Snapshot,
@@ -51,16 +52,16 @@ impl<'a, D: DataDevice, L: DataDevice> Entries<'a, D, L> {
 
     /// Reads a value that a scan does not return, as it is stored in pieces.
     fn complete(&mut self, item: Item) -> Result<Item, ScanFailure> {
+        if let Some(id) = item.missing_piece {
+            return Err(without(item.key, ReadFailure::Missing { id }));
+        }
         if item.value.is_some() || !self.with_values {
             return Ok(item);
         }
         let ticket = self.store.get(&item.key, Some(self.snapshot));
         match self.store.outcome(ticket) {
             Outcome::Get(Ok(value)) => Ok(Item { value: value.map(|value| value.bytes), ..item }),
-            Outcome::Get(Err(failure)) => {
-                let to = [&item.key[..], &[0]].concat();
-                Err(ScanFailure { failure, gap: Some(Gap { from: item.key, to }) })
-            }
+            Outcome::Get(Err(failure)) => Err(without(item.key, failure)),
             other => unreachable!("a get ends as one, not as {other:?}"),
         }
     }
@@ -86,6 +87,12 @@ impl<D: DataDevice, L: DataDevice> Drop for Entries<'_, D, L> {
     fn drop(&mut self) {
         self.store.release(self.snapshot);
     }
+}
+
+/// Returns the failure of a scan that lacks one key.
+fn without(key: Vec<u8>, failure: ReadFailure) -> ScanFailure {
+    let to = [&key[..], &[0]].concat();
+    ScanFailure { failure, gap: Some(Gap { from: key, to }) }
 }
 
 /// Returns the least key above all keys that begin with `prefix`; `None` where there is none.

@@ -74,6 +74,8 @@ pub struct Item {
     pub value_bytes: u64,
     /// When the value expires, in milliseconds of the calendar; `None` for never.
     pub expiry_ms: Option<u64>,
+    /// The first block with a piece of the value that is not there: a get of the key fails. `None` where all are.
+    pub missing_piece: Option<u64>,
 }
 
 /// Operations that become visible, and durable, together. Their keys lie in one slice. Of several operations on one key

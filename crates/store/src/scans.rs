@@ -285,15 +285,19 @@ impl Scan {
     }
 }
 
-/// Returns a version as an item of a page; `None` for a tombstone.
-pub(crate) fn item(key: Vec<u8>, version: Version) -> Option<Item> {
+/// Returns a version as an item of a page; `None` for a tombstone. `is_there` says whether a piece of a value is.
+pub(crate) fn item(key: Vec<u8>, version: Version, is_there: impl Fn(u64) -> bool) -> Option<Item> {
     let expiry_ms = version.expires();
-    match version.body {
+    let (value, value_bytes, missing_piece) = match version.body {
         Body::Value(value) => {
             let value = Arc::unwrap_or_clone(value);
-            Some(Item { key, value_bytes: value.len() as u64, value: Some(value), expiry_ms })
+            let value_bytes = value.len() as u64;
+            (Some(value), value_bytes, None)
         }
-        Body::Pieces(pieces) => Some(Item { key, value: None, value_bytes: pieces.value_bytes, expiry_ms }),
-        Body::Tombstone => None,
-    }
+        Body::Pieces(pieces) => {
+            (None, pieces.value_bytes, pieces.ids.iter().copied().find(|&id| !is_there(id)))
+        }
+        Body::Tombstone => return None,
+    };
+    Some(Item { key, value, value_bytes, expiry_ms, missing_piece })
 }

@@ -101,6 +101,32 @@ fn lost_blocks_and_units_are_told_wherever_keys_may_be_missing() {
 }
 
 #[test]
+fn value_without_one_of_its_pieces_is_told_by_whatever_counts_it() {
+    let kept = Kept::new("8MiB");
+    let value = kept.file("value", "v".repeat(3 * UNIT));
+    kept.store("put", &["big", text(&value)]);
+    let (at, piece) = units(&kept).swap_remove(0);
+    // So many writes that the log needs the first ones no more.
+    let lines: Vec<String> = (0..KEYS).map(|nth| format!("key{nth:06}\tvalue {nth}")).collect();
+    kept.store("import", &[text(&kept.file("pairs", lines.join("\n")))]);
+    assert_eq!(kept.store("scan", &[]).lines().count(), KEYS + 1);
+    damage(&kept, at, UNIT);
+    assert_eq!(flashlane(&["sdf", "rm", &kept.spec, "--damaged", "--destroy-data"]).status, 0);
+    let lost = ["left out: 'big'", &format!("block {piece} is missing")];
+    let (lines, said) = scan(&kept);
+    assert_eq!(lines, KEYS, "{said}");
+    let counted = flashlane(&["store", "stat", &kept.spec, "--count"]);
+    assert_eq!(counted.status, 1, "{}", counted.stderr);
+    assert!(counted.stdout.contains(&KEYS.to_string()), "{}", counted.stdout);
+    for part in lost {
+        assert!(said.contains(part) && counted.stderr.contains(part), "{said} {}", counted.stderr);
+    }
+    kept.refused(1, "get", &["big"], &["the value of 'big' is lost", "store put", "store rm"]);
+    kept.store("rm", &["big"]);
+    assert_eq!(kept.store("scan", &[]).lines().count(), KEYS);
+}
+
+#[test]
 fn damaged_copy_of_the_log_header_is_told_until_a_write_repairs_it() {
     let kept = Kept::new("4MiB");
     kept.store("put", &["key", "--value", "x"]);

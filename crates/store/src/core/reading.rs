@@ -327,7 +327,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             scan.position.clone_from(&key);
             scan.position.push(0);
             let version = version.filter(|version| !version.is_absent(self.now_ms));
-            if scan.add(version.and_then(|version| item(key, version))) {
+            let is_there = |piece| self.blocks.info(piece).is_some();
+            if scan.add(version.and_then(|version| item(key, version, is_there))) {
                 scan.look_up(slice.containers());
                 let next = scan.next_position();
                 return self.end_scan(scan, Ok(Some(next)));

@@ -2,7 +2,7 @@
 
 use super::copies::{Moment, moments};
 use super::*;
-use crate::OpenError;
+use crate::{KeyValueStore, OpenError};
 use flashlane_block::{BlockOptions, BlockStore, Blocks};
 use flashlane_device::Lane;
 
@@ -40,6 +40,47 @@ fn missing_patches_are_missed() {
         tried > 300 && 2 * needless < tried && 2 * stated > tried - needless,
         "{tried} tried, {needless} needless, {stated} stated"
     );
+}
+
+#[test]
+fn entries_name_values_whose_pieces_are_gone() {
+    let mut store = KeyValueStore::from(create(2, 96, 1, 5));
+    for key in ["a", "b", "c", "d"] {
+        let length = if key == "b" || key == "c" { 30_000 } else { 10 };
+        store.put(key.as_bytes(), &vec![1; length]).unwrap();
+    }
+    for is_flushed in [false, true] {
+        if is_flushed {
+            store.store().flush();
+            store.store().settle();
+            // The log says that it needs the earlier ones no more.
+            store.put(b"d", b"again").unwrap();
+        }
+        // The store knows the pieces by their blocks.
+        let (device, log) = store.into_store().into_devices();
+        let mut blocks = BlockStore::open(device).expect("the device has blocks");
+        if is_flushed {
+            let piece = blocks.list().map(|info| info.id).min().expect("b has pieces");
+            blocks.delete(piece).unwrap();
+        }
+        store = Store::open(blocks.into_device(), log, options()).unwrap().into();
+        for with_values in [false, true] {
+            let found: Vec<_> = store.entries(b"", None, with_values).collect();
+            let keys: Vec<_> = found.iter().map(|item| item.as_ref().map(|item| &item.key[..])).collect();
+            if is_flushed {
+                let [Ok(b"a"), Err(StoreError::Scan(failure)), Ok(b"c"), Ok(b"d")] = keys[..] else {
+                    panic!("{keys:?}")
+                };
+                assert_eq!(failure.gap, Some(Gap { from: b"b".into(), to: b"b\0".into() }));
+            } else {
+                assert_eq!(keys, [Ok(&b"a"[..]), Ok(b"b"), Ok(b"c"), Ok(b"d")]);
+            }
+        }
+    }
+    // Its key is there, and can be deleted.
+    assert_eq!(store.contains(b"b"), Ok(true));
+    store.delete(b"b").unwrap();
+    assert!(store.entries(b"", None, false).all(|item| item.is_ok()));
 }
 
 /// Damages the unit of a patch, goes on with the store until its log has gone round, and discards the unit. Returns

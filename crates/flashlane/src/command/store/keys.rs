@@ -60,6 +60,13 @@ pub fn get(place: &Place, key: &[u8], output: Option<&Path>) -> Result<Status, F
             let key = escape(key);
             return Err(Failure::failed(anyhow!("no key '{key}' is found, and it may be lost: {loss}")));
         }
+        Err(StoreError::Read(failure @ ReadFailure::Missing { .. })) => {
+            let key = escape(key);
+            return Err(Failure::failed(anyhow!(
+                "the value of '{key}' is lost: {failure}. Go back to a copy of device and log from one moment; if there is none, \
+                 'flashlane store put' gives the key another value, and 'flashlane store rm' deletes it"
+            )));
+        }
         value => value.map_err(failed)?,
     };
     let value = value.ok_or_else(|| Failure::failed(anyhow!("no key '{}'", escape(key))))?;
