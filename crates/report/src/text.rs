@@ -1,7 +1,7 @@
 //! Renders a document for a terminal: aligned tables in plain text, without colour, so that a pipe gets the same text.
 //!
-//! Long text is wrapped, in tables where it needs the fewest lines; numbers are never cut. Widths are in terminal
-//! cells, not bytes.
+//! Long text is wrapped, in tables where it needs the fewest lines; numbers are never cut, nor are commands between
+//! single quotes outside of tables, so that they can be copied. Widths are in terminal cells, not bytes.
 
 use crate::document::{Column, Document, Table};
 use crate::portrait;
@@ -221,9 +221,45 @@ fn push_row(out: &mut Vec<String>, columns: &[Column], widths: &[usize], cells: 
 }
 
 fn push_wrapped(out: &mut Vec<String>, text: &str, width: usize, indent: usize) {
-    if !text.is_empty() {
-        out.extend(wrap(text, width, indent));
+    if text.is_empty() {
+        return;
     }
+    let text = one_line(text);
+    let parts = words(&text).flat_map(|word| match word.contains(' ') {
+        true => vec![(word.to_owned(), true)],
+        false => pieces(word, width.saturating_sub(indent)),
+    });
+    out.extend(wrap_parts(&text, parts, width, indent));
+}
+
+/// Returns the words of a text. What stands between single quotes is one, with the punctuation around it.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text.trim_start();
+    std::iter::from_fn(move || {
+        let (mut end, mut is_quoted) = (rest.len(), false);
+        let mut before = ' ';
+        for (at, c) in rest.char_indices() {
+            let next = rest[at + c.len_utf8()..].chars().next().unwrap_or(' ');
+            match c {
+                // An apostrophe stands behind a letter.
+                '\'' if !is_quoted => is_quoted = !before.is_alphanumeric(),
+                '\'' if !next.is_alphanumeric() => is_quoted = false,
+                ' ' if !is_quoted => {
+                    end = at;
+                    break;
+                }
+                _ => {}
+            }
+            before = c;
+        }
+        // A quote that does not end quotes nothing.
+        if is_quoted {
+            end = rest.find(' ').unwrap_or(rest.len());
+        }
+        let (word, after) = rest.split_at(end);
+        rest = after.trim_start();
+        (!word.is_empty()).then_some(word)
+    })
 }
 
 /// Replaces control characters, which could control the terminal.
@@ -234,11 +270,21 @@ fn one_line(text: &str) -> String {
 /// Wraps text into lines of at most `width` cells, those after the first indented.
 fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let text = one_line(text);
+    let parts = text.split_whitespace().flat_map(|word| pieces(word, width.saturating_sub(indent)));
+    wrap_parts(&text, parts, width, indent)
+}
+
+/// Wraps text between its parts, each with whether it begins a word.
+fn wrap_parts(
+    text: &str,
+    parts: impl Iterator<Item = (String, bool)>,
+    width: usize,
+    indent: usize,
+) -> Vec<String> {
     let leading = text.len() - text.trim_start().len();
     let mut lines = vec![" ".repeat(leading)];
     let mut empty = true;
-    for (word, begins) in text.split_whitespace().flat_map(|word| pieces(word, width.saturating_sub(indent)))
-    {
+    for (word, begins) in parts {
         let line = lines.last_mut().expect("there is always a first line");
         let space = usize::from(!empty && begins);
         if !empty && line.width() + space + word.width() > width {
@@ -303,6 +349,15 @@ mod tests {
     fn long_word_breaks_after_commas() {
         let lines = wrap("see random-read,size=4k,depth=32,area=1GiB there", 24, 2);
         assert_eq!(lines, ["see random-read,size=4k,", "  depth=32,area=1GiB", "  there"]);
+    }
+
+    #[test]
+    fn quoted_commands_are_not_broken() {
+        let mut lines = Vec::new();
+        let text = "The lanes' table ('flashlane sdf rm \"lanes(./a)\" --damaged', or 'not closed at all";
+        push_wrapped(&mut lines, text, 24, 2);
+        let whole = "  ('flashlane sdf rm \"lanes(./a)\" --damaged',";
+        assert_eq!(lines, ["The lanes' table", whole, "  or 'not closed at all"]);
     }
 
     #[test]
