@@ -137,7 +137,13 @@ fn blocks_of_a_store_are_not_deleted_as_blocks() {
     assert!(!ids.is_empty(), "no container became a patch");
     let before = kept.bytes();
     for id in &ids {
-        refused(2, &["sdf", "rm", &kept.spec, "999999", id], &["belongs to a store", "nothing was deleted"]);
+        let format = format!(
+            "'flashlane sdf format \"{}\" --destroy-data --really {}'",
+            kept.spec,
+            text(&kept.dir.path().join("flash"))
+        );
+        let said = ["belongs to a store", "nothing was deleted", &format];
+        refused(1, &["sdf", "rm", &kept.spec, "999999", id], &said);
     }
     assert!(kept.bytes() == before);
     assert_eq!(kept.lines().len(), 3000);

@@ -6,10 +6,11 @@ use super::verdict::Verdict;
 use crate::failure::{Failure, Status, notify};
 use crate::options::Format;
 use crate::output::{self, json, print};
+use crate::suggest::{quoted, to_destroy};
 use anyhow::{Context, anyhow};
 use flashlane_base::units::exact_bytes;
 use flashlane_block::{Outcome, Payload, PutError};
-use flashlane_open::{Access, AnyBlocks, Target, is_of_store, refuse_store};
+use flashlane_open::{Access, AnyBlocks, Consent, Target, is_of_store, refuse_store};
 use flashlane_report::csv_line;
 use flashlane_trace::is_standard_input;
 use serde_json::{Value, json};
@@ -243,11 +244,13 @@ pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
 
 /// Refuses blocks of a store: it would lose keys, and could not say which. A block that cannot be read belongs to no
 /// store.
-fn refuse_blocks_of_a_store(blocks: &mut AnyBlocks, ids: &[u64]) -> Result<(), Failure> {
+fn refuse_blocks_of_a_store(target: &Target, blocks: &mut AnyBlocks, ids: &[u64]) -> Result<(), Failure> {
     match ids.iter().find(|&&id| is_of_store(blocks, id)) {
-        Some(id) => Err(Failure::unusable(anyhow!(
-            "block {id} belongs to a store, which would lose keys; nothing was deleted: delete keys with \
-             'flashlane store rm', or all data with 'flashlane sdf format'"
+        Some(id) => Err(Failure::failed(anyhow!(
+            "block {id} belongs to a store, which would lose keys; nothing was deleted: 'flashlane store rm {target} KEY' \
+             deletes keys, and 'flashlane sdf format {target}{}' all data",
+            to_destroy(target, &Consent::Destroy),
+            target = quoted(&target.to_string())
         ))),
         None => Ok(()),
     }
@@ -263,7 +266,7 @@ pub fn remove(target: &Target, ids: &[u64], damaged: bool) -> Result<Status, Fai
         )));
     }
     let mut blocks = open(target, Access::ReadWrite)?;
-    refuse_blocks_of_a_store(&mut blocks, ids)?;
+    refuse_blocks_of_a_store(target, &mut blocks, ids)?;
     let (mut tickets, mut deleted, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for &id in ids {
         match blocks.delete(id) {
