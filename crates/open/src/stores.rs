@@ -5,6 +5,7 @@ use crate::error::OpenError;
 use crate::open::{Opened, create};
 use crate::options::{Access, OpenOptions};
 use crate::target::{IntoTarget, Target};
+use flashlane_base::units::exact_bytes;
 use flashlane_device::spec::Spec;
 use flashlane_device::{DataDevice, Device, Profile};
 use flashlane_host::{Change, Consent};
@@ -34,6 +35,14 @@ pub enum StoreSpecError {
     /// The devices cannot hold a store, or a write failed.
     #[error(transparent)]
     Create(#[from] CreateError),
+    /// A new file would be too short for a store.
+    #[error("{reason}. A file of {} is long enough for the store", exact_bytes(*least_bytes))]
+    FileTooShort {
+        /// What the length that was given is too short for.
+        reason: Box<StoreSpecError>,
+        /// The least length that suits, in whole MiB.
+        least_bytes: u64,
+    },
     /// The device and the log are one.
     #[error("'{spec}' is the device of the store, and its log needs another device or file")]
     LogOnDevice {
@@ -118,13 +127,41 @@ pub fn check_new_store(
     length_bytes: u64,
     new: &NewStore,
 ) -> Result<(), StoreSpecError> {
-    let needs = Requirements::new(&device.planned(length_bytes)?, &new.slices, &new.options)?;
+    let needs = needs_of(device, length_bytes, new).map_err(|reason| {
+        match least_length(length_bytes, |length_bytes| needs_of(device, length_bytes, new).is_ok()) {
+            Some(least_bytes) => StoreSpecError::FileTooShort { reason: Box::new(reason), least_bytes },
+            None => reason,
+        }
+    })?;
     if let Some(path) = log.path().filter(|path| !path.exists()) {
         flashlane_host::check_new_file(path).map_err(|error| StoreSpecError::Log(error.into()))?;
         let log_bytes = new.log_bytes.unwrap_or(needs.log_bytes);
         needs.check_log(&log.planned(log_bytes).map_err(StoreSpecError::Log)?, &new.slices)?;
     }
     Ok(())
+}
+
+/// Returns what a store needs on a new file of this length.
+fn needs_of(device: &Target, length_bytes: u64, new: &NewStore) -> Result<Requirements, StoreSpecError> {
+    Ok(Requirements::new(&device.planned(length_bytes)?, &new.slices, &new.options)?)
+}
+
+/// Returns the least length in whole MiB above one that does not suit; `None` where none up to 1024 times it does.
+/// Requires: what is longer than one that suits, suits.
+fn least_length(short_bytes: u64, suits: impl Fn(u64) -> bool) -> Option<u64> {
+    const STEP: u64 = 1 << 20;
+    let short = short_bytes / STEP;
+    let long = (0..=10).map(|power| (short + 1) << power).find(|&long| suits(long * STEP))?;
+    // The greatest that does not suit, and one that does.
+    let (mut short, mut long) = (short, long);
+    while long - short > 1 {
+        let middle = short.midpoint(long);
+        match suits(middle * STEP) {
+            true => long = middle,
+            false => short = middle,
+        }
+    }
+    Some(long * STEP)
 }
 
 /// The log of a store that is being created, with its file if that is new.

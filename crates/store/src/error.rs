@@ -18,7 +18,7 @@ pub enum CreateError {
     Blocks(#[from] FormatError),
     /// The device is too small to take a value.
     #[error(
-        "'{device}' has room for {blocks} blocks, and a store needs at least {least} (slices: {slices}), of which some are kept for merges; allowed: a little more than {}, or erase units of at most {} (of lanes: unit=…)",
+        "'{device}' has room for {blocks} blocks, and a store needs at least {least} (slices: {slices}), of which some are kept for merges; allowed: {} of erase units, or erase units of at most {} (of lanes: unit=…)",
         exact_bytes(*least_bytes),
         exact_bytes(*unit_bytes)
     )]

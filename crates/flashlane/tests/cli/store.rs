@@ -380,6 +380,19 @@ fn refused_creation_leaves_no_files() {
     let dir = tempfile::tempdir().unwrap();
     let spec = format!("lanes({},channels=1,unit=64KiB)", dir.path().join("flash").display());
     refused(2, &["store", "create", &spec, "--create", "1MiB"], &["room for 11 blocks", "at least 26"]);
+    // Lanes that cannot be, and a store that cannot be in them.
+    for (shape, length) in [("channels=4,unit=64KiB", "512KiB"), ("channels=8,unit=1MiB", "2MiB")] {
+        let shaped = spec.replace("channels=1,unit=64KiB", shape);
+        let ended = refused(2, &["store", "create", &shaped, "--create", length], &["is long enough"]);
+        let (_, named) = ended.stderr.split_once("A file of ").unwrap();
+        let least: u64 = named.split(' ').next().unwrap().parse().unwrap();
+        let length = format!("{}MiB", least - 1);
+        refused(2, &["store", "create", &shaped, "--create", &length], &["is long enough"]);
+        done(&["store", "create", &shaped, "--create", &format!("{least}MiB")]);
+        for name in ["flash", "flash.log"] {
+            fs::remove_file(dir.path().join(name)).unwrap();
+        }
+    }
     let log = ["--create", "4MiB", "--log-size", "64KiB"];
     refused(2, &[&["store", "create", &spec][..], &log].concat(), &["64 KiB", "needs at least"]);
     // No file is filled before what cannot be is refused: one of this size would be refused for its room.
