@@ -5,6 +5,7 @@
 pub mod histogram;
 mod operation;
 pub mod random;
+pub mod shell;
 pub mod suggest;
 pub mod time;
 pub mod units;

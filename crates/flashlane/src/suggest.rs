@@ -1,19 +1,7 @@
 //! Commands to copy.
 
+pub use flashlane_base::shell::quoted;
 use flashlane_open::{Consent, Target, has_signatures};
-
-/// Quotes an argument for a shell, where it has to be. Suggested commands stand between single quotes, so that double
-/// ones come first.
-pub fn quoted(argument: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || ":/._,=-+%".contains(c);
-    if !argument.is_empty() && argument.chars().all(is_plain) {
-        argument.to_owned()
-    } else if argument.contains(['"', '$', '`', '\\', '!']) {
-        format!("'{}'", argument.replace('\'', r"'\''"))
-    } else {
-        format!("\"{argument}\"")
-    }
-}
 
 /// Returns the options, each after a space, that a command with this consent needs to overwrite data on `target` as it
 /// is now. In use it is refused with any: that has to end first.

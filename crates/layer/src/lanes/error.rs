@@ -2,6 +2,7 @@
 
 use super::constants::{OLDEST_VERSION, UNITS_MAX, VERSION};
 use super::flaw::Flaw;
+use flashlane_base::shell::quoted;
 use flashlane_base::units::{exact_bytes, typed_bytes};
 use flashlane_device::{Failure, SubmitError};
 
@@ -210,10 +211,10 @@ pub enum LanesError {
     },
     /// The device is shorter than when it was formatted.
     #[error(
-        "'{device}' had {} when it was divided into lanes, and has {} now. Make it as long as it was (a file: \
-         'truncate -s {recorded_bytes}'): all data but the part cut off is then found again. 'format=yes' divides the rest \
-         again, and all data on it is lost",
-        exact_bytes(*recorded_bytes), exact_bytes(*found_bytes)
+        "'{device}' had {} when it was divided into lanes, and has {} now. Make it as long as it was, and all data but the \
+         part cut off is found again: of a file, 'truncate -s {recorded_bytes} {}' does that. Only where all of that data may \
+         be lost, 'format=yes' divides what is left",
+        exact_bytes(*recorded_bytes), exact_bytes(*found_bytes), quoted(device)
     )]
     Shorter {
         /// The device below.
