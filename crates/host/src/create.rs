@@ -1,6 +1,6 @@
 //! Creates a new file to measure on. It is filled with data, because reads of unwritten ranges never reach the drive.
 
-use crate::interrupt::Uninterruptible;
+use crate::interrupt::{UnfinishedFile, Uninterruptible};
 use crate::memory;
 use crate::usage::{Mount, mounts};
 use flashlane_base::units::{exact_bytes, format_bytes};
@@ -169,6 +169,7 @@ pub fn create(
     }
     // A signal must not prevent the removal of an unfinished file.
     let _whole = Uninterruptible::begin();
+    let _unfinished = UnfinishedFile::begin(path);
     let created = Created::of(&file).map_err(|source| os_error(path, "look at", source))?;
     fill(&file, path, length_bytes, go_on).map_err(|error| match (error, created.remove(path)) {
         (CreateError::Stopped { path, .. }, removed) => CreateError::Stopped { path, removed },

@@ -18,7 +18,8 @@ use signal_hook::low_level;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -36,6 +37,9 @@ static STOP_REQUESTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 static NOTICED: AtomicBool = AtomicBool::new(false);
 /// Number of uninterruptible steps in progress.
 static UNINTERRUPTIBLE: AtomicUsize = AtomicUsize::new(0);
+
+/// What a signal that kills writes before to standard error; null for nothing. What it points to is never freed.
+static LEFT_BEHIND: AtomicPtr<String> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Catches the first SIGINT, SIGTERM or SIGHUP (the terminal or the connection is closed): it makes [`interrupted`]
 /// return true, and ends the program where no loop calls that. The next SIGINT or SIGTERM has its default action and
@@ -71,11 +75,13 @@ fn install(last_words: &str) -> io::Result<()> {
         // One handler for both steps: between two handlers a signal would be lost.
         let stop = move || {
             if requested.swap(true, Ordering::Relaxed) && signal != SIGHUP {
+                name_left_behind();
                 // Fails only for signals other than these.
                 _ = low_level::emulate_default_handler(signal);
             }
         };
-        // SAFETY: an atomic swap and `emulate_default_handler`, which is signal-safe, may run in a signal handler.
+        // SAFETY: atomic operations, a write and `emulate_default_handler`, which is signal-safe, may run in a signal
+        // handler.
         unsafe { low_level::register(signal, stop) }?;
         let (heard, sent) = UnixStream::pair()?;
         low_level::pipe::register(signal, sent)?;
@@ -223,6 +229,35 @@ impl Uninterruptible {
 impl Drop for Uninterruptible {
     fn drop(&mut self) {
         UNINTERRUPTIBLE.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A file that is being made: where a second Ctrl-C kills the program, it names the file, which stays.
+#[derive(Debug)]
+pub(crate) struct UnfinishedFile(());
+
+impl UnfinishedFile {
+    /// Begins the file, which is finished or removed when the value is dropped.
+    pub(crate) fn begin(path: &Path) -> Self {
+        let words = format!("\n'{}' is left unfinished: remove it\n", path.display());
+        // A signal handler may read it from now on at any time.
+        LEFT_BEHIND.store(Box::into_raw(Box::new(words)), Ordering::Release);
+        Self(())
+    }
+}
+
+impl Drop for UnfinishedFile {
+    fn drop(&mut self) {
+        LEFT_BEHIND.store(std::ptr::null_mut(), Ordering::Release);
+    }
+}
+
+/// Names the file that is left unfinished, if there is one. May run in a signal handler.
+fn name_left_behind() {
+    // SAFETY: it is null, or points to a string that is never changed or freed.
+    if let Some(words) = unsafe { LEFT_BEHIND.load(Ordering::Acquire).as_ref() } {
+        // SAFETY: the bytes outlive the call. There is nobody to tell where it fails.
+        unsafe { libc::write(libc::STDERR_FILENO, words.as_ptr().cast(), words.len()) };
     }
 }
 

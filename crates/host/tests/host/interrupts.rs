@@ -97,6 +97,45 @@ fn ignored_hangup_stays_ignored() {
     assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
 }
 
+const CREATING_CHILD: &str = "FLASHLANE_TEST_CREATING_CHILD";
+
+#[test]
+fn child_that_creates_a_file() {
+    let Some(path) = std::env::var_os(CREATING_CHILD) else { return };
+    flashlane_host::catch_interrupts(LAST_WORDS).unwrap();
+    let mut out = std::fs::OpenOptions::new().write(true).open("/proc/self/fd/2").unwrap();
+    out.write_all(b"ready\n").unwrap();
+    let created = flashlane_host::create(path.as_ref(), 4 << 20, |_| {
+        while !flashlane_host::interrupted() {
+            std::thread::yield_now();
+        }
+        out.write_all(b"interrupted\n").unwrap();
+        loop {
+            std::thread::park();
+        }
+    });
+    panic!("{created:?}");
+}
+
+#[test]
+fn second_interrupt_names_the_file_that_it_leaves_unfinished() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("file");
+    let mut child =
+        child("child_that_creates_a_file", CREATING_CHILD, path.to_str().unwrap()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(|line| line.unwrap());
+    // SAFETY: a signal to a child that has not been waited for.
+    let send = |signal| unsafe { libc::kill(child.id() as i32, signal) };
+    for word in ["ready", "interrupted"] {
+        assert!(lines.any(|line| line == word));
+        send(libc::SIGINT);
+    }
+    let named = format!("'{}' is left unfinished: remove it", path.display());
+    assert!(lines.any(|line| line == named));
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGINT));
+    assert!(path.exists());
+}
+
 const UNREAD_CHILD: &str = "FLASHLANE_TEST_UNREAD_CHILD";
 
 #[test]
