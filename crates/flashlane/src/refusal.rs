@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use anyhow::anyhow;
 use flashlane_base::suggest::nearest;
+use flashlane_base::units::exact_bytes;
 use flashlane_host::CreateError;
 use flashlane_layer::LayerError;
 use flashlane_open::{OpenError, is_profile_file};
@@ -15,8 +16,11 @@ impl From<OpenError> for Failure {
         match error {
             OpenError::Profile { profile, error } => no_such_profile(&profile, *error),
             OpenError::Real { path, error } => not_opened(&path, error),
-            OpenError::Create(error @ CreateError::Exists { .. }) => {
-                Self::unusable(anyhow!("{error}; omit --create to use it unchanged"))
+            OpenError::Create(ref error @ CreateError::Exists { ref path }) => {
+                let long = path.metadata().map_or_else(|_| String::new(), |data| length_of(&data));
+                Self::unusable(anyhow!(
+                    "{error}{long}; omit --create to use it as it is, or remove it, and --create makes it anew"
+                ))
             }
             OpenError::CreateSimulated { spec } => {
                 Self::unusable(anyhow!("--create requires the path of a new file, and '{spec}' has none"))
@@ -39,6 +43,11 @@ impl From<OpenError> for Failure {
             _ => Self::unusable(error),
         }
     }
+}
+
+/// Says in a clause how long a file is: what an earlier creation left when it was killed is shorter than it was to be.
+pub fn length_of(data: &std::fs::Metadata) -> String {
+    if data.is_file() { format!(": it is {} long", exact_bytes(data.len())) } else { String::new() }
 }
 
 /// Returns a hint for a setting of a simulated drive that was given to the layer above it.

@@ -144,6 +144,40 @@ fn damaged_copy_of_the_log_header_is_told_until_a_write_repairs_it() {
 }
 
 #[test]
+fn refusals_without_a_log_say_how_to_go_on() {
+    let kept = Kept::new("4MiB");
+    kept.store("put", &["key", "--value", "x"]);
+    let log = kept.dir.path().join("flash.log");
+    let whole = fs::read(&log).unwrap();
+    // The end of the log holds no records yet.
+    fs::OpenOptions::new().write(true).open(&log).unwrap().set_len(128 << 10).unwrap();
+    let command = format!("truncate -s {} {}", whole.len(), text(&log));
+    kept.refused(
+        1,
+        "get",
+        &["key"],
+        &["the device was cut", &format!("'{command}'"), "a copy of device and log"],
+    );
+    assert!(std::process::Command::new("sh").args(["-c", &command]).status().unwrap().success());
+    assert_eq!(kept.store("get", &["key"]), "x");
+    let mut bytes = whole;
+    bytes[..8192].fill(0);
+    fs::write(&log, bytes).unwrap();
+    let parts = ["holds no log of a store", "has the blocks of one", "--log LOG", "a copy of device and log"];
+    kept.refused(2, "get", &["key"], &parts);
+}
+
+#[test]
+fn creation_over_a_file_names_its_length() {
+    let kept = Kept::new("4MiB");
+    let parts = ["exists already", "it is 4 MiB long", "of that length"];
+    kept.refused(2, "create", &["--create", "8MiB"], &parts);
+    let parts = ["exists already", "it is 4 MiB long", "or remove it"];
+    let shape = kept.spec.replace(')', ",channels=4,unit=64KiB)");
+    refused(2, &["sdf", "format", &shape, "--create", "8MiB"], &parts);
+}
+
+#[test]
 fn store_is_read_without_the_damaged_end_of_its_log() {
     let (kept, ..) = filled();
     for (key, value) in [("late", "1"), ("later", "2"), ("latest", "3")] {

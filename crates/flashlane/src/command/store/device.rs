@@ -6,6 +6,7 @@ use super::{CreateOptions, Level};
 use crate::command::sdf::{counted, named_without_lanes, used_device_refusal};
 use crate::failure::{Failure, Status, notify};
 use crate::preflight::{self, require_consent};
+use crate::refusal::length_of;
 use crate::suggest::{quoted, to_destroy};
 use anyhow::anyhow;
 use flashlane_base::units::exact_bytes;
@@ -22,6 +23,9 @@ use flashlane_store::{
 
 use std::cell::RefCell;
 use std::path::Path;
+
+/// How a store goes on whose log is lost.
+const TO_COPY: &str = "If nothing else helps, go back to a copy of device and log from one moment: no command finds keys without the log";
 
 /// The device of a store and that of its log.
 #[derive(Debug)]
@@ -158,10 +162,12 @@ pub fn create(
             true => format!(", and so does its log '{}'", place.log),
             false => String::new(),
         };
+        let path = place.device.path().unwrap_or(Path::new(""));
         return Err(Failure::unusable(anyhow!(
-            "'{}' exists already and is not replaced{log}. If all data there may be lost, 'flashlane store create {}{}' \
-             creates a store in its place; otherwise name new files",
-            place.device.path().unwrap_or(Path::new("")).display(),
+            "'{}' exists already and is not replaced{log}{}. Name new files; or remove what is there, and --create makes it anew. \
+             If all data there may be lost, 'flashlane store create {}{}' creates a store in its place, of that length",
+            path.display(),
+            path.metadata().map_or_else(|_| String::new(), |data| length_of(&data)),
             place.named(),
             to_destroy_both(place)
         )));
@@ -279,6 +285,26 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
                 exact_bytes(length_bytes)
             ))
         }
+        StoreSpecError::Open(error @ StoreOpenError::LogTooShort { least_bytes, .. }) => {
+            let path = log.path().filter(|path| path.is_file());
+            let longer = path.map(|path| {
+                format!(
+                    ". 'truncate -s {least_bytes} {}' makes it as long as it was: the store then opens with what the log still \
+                     holds, and names what is missing",
+                    quoted(&path.to_string_lossy())
+                )
+            });
+            Failure::failed(anyhow!("{error}{}. {TO_COPY}", longer.unwrap_or_default()))
+        }
+        StoreSpecError::Open(error @ StoreOpenError::NoLog { .. }) if has_store_blocks(device) => {
+            Failure::unusable(anyhow!(
+                "{error}, and '{device}' has the blocks of one. Its log is another file or device, which --log LOG names, or was \
+                 overwritten. {TO_COPY}"
+            ))
+        }
+        StoreSpecError::Open(error @ StoreOpenError::LogHeaderDamaged { .. }) => {
+            Failure::failed(anyhow!("{error}. {TO_COPY}"))
+        }
         StoreSpecError::Log(error) => of_log(error),
         StoreSpecError::Device(BlocksError::Device(OpenError::Real { error, path })) => match error {
             HostError::NotFound { .. } if !path.starts_with("/dev") => {
@@ -301,12 +327,9 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
             BlockOpenError::NotFormatted { .. } => no_store(place, &error),
             error => Failure::unusable(error),
         },
-        StoreSpecError::Open(
-            error @ (StoreOpenError::LogHeaderDamaged { .. }
-            | StoreOpenError::LogTooShort { .. }
-            | StoreOpenError::LogFull { .. }
-            | StoreOpenError::Block { .. }),
-        ) => Failure::failed(error),
+        StoreSpecError::Open(error @ (StoreOpenError::LogFull { .. } | StoreOpenError::Block { .. })) => {
+            Failure::failed(error)
+        }
         StoreSpecError::Open(
             error @ (StoreOpenError::DeviceOlder { .. }
             | StoreOpenError::PatchesMissing { .. }
@@ -345,6 +368,13 @@ pub fn to_move(place: &Place) -> String {
          new store",
         place.named()
     )
+}
+
+/// Returns whether a device can be opened and has the blocks of a store.
+fn has_store_blocks(device: &Target) -> bool {
+    let options = BlockOptions { without_superblock: true, ..BlockOptions::default() };
+    let blocks = OpenOptions::new().open_blocks_with(device, Access::ReadOnly, options);
+    blocks.is_ok_and(|blocks| blocks.has_log())
 }
 
 /// Counts the blocks on a device that belong to no store; `None` where there are none, or it cannot be opened.
