@@ -369,7 +369,13 @@ fn bound_open(point: &Recommendation, rate: &Rate) -> String {
             "; {requests} requests are too few to tell whether p99 is within the {bound} asked for"
         );
     }
-    let [lowest, longest] = rate.p99_limits_ns.or(rate.p99_range_ns).unwrap_or([rate.p99_ns; 2]).map(latency);
+    let limits_ns = rate.p99_limits_ns.or(rate.p99_range_ns).unwrap_or([rate.p99_ns; 2]);
+    if limits_ns[1] <= point.p99_bound_ns.unwrap_or_default() {
+        return format!(
+            "; whether p99 stays within the {bound} asked for once that buffer is full cannot be told"
+        );
+    }
+    let [lowest, longest] = limits_ns.map(latency);
     format!(
         "; whether p99 stays within the {bound} asked for cannot be told: a further measurement may give {lowest} to {longest}"
     )

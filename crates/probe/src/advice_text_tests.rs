@@ -88,19 +88,38 @@ fn bound_within_the_limits_of_a_rate_is_left_open() {
 }
 
 #[test]
+fn bound_is_left_open_while_the_buffer_fills() {
+    let bounded = |bound_ns, writes| {
+        let point = Recommendation {
+            p99_bound_ns: Some(bound_ns),
+            writes: Some(writes),
+            ..recommendation(rate(3e5))
+        };
+        (of_load("random_write", WRITES, &point).text, point.keeps_bound(&point.rate))
+    };
+    let filling = || Writes { filling_share: Some(0.3), ..writes() };
+    let (text, keeps) = bounded(3.2e5, filling());
+    assert!(text.contains("within the 320 µs asked for once that buffer is full cannot be told"), "{text}");
+    assert_eq!(keeps, None);
+    // A full buffer delays writes even longer.
+    assert_eq!(bounded(2.8e5, filling()).1, Some(false));
+    assert_eq!(bounded(3.2e5, writes()).1, Some(true));
+    // Of the fragmented drive its own measurement counts.
+    let fragmented =
+        Writes { fragmented: Some(rate(3.1e5)), fragmented_filling_share: Some(0.3), ..writes() };
+    let point =
+        Recommendation { p99_bound_ns: Some(3.2e5), writes: Some(fragmented), ..recommendation(rate(3e5)) };
+    assert_eq!([rate(3e5), rate(3.1e5)].map(|rate| point.keeps_bound(&rate)), [Some(true), None]);
+}
+
+#[test]
 fn burst_of_unknown_end_is_called_so() {
     let text = |buffer_bytes| {
         let writes = Writes {
-            steady: true,
             cleaning: Some(true),
-            write_amplification: None,
-            written_bytes: 1 << 30,
-            stale_bytes: 0,
             buffer_bytes,
-            filling_share: None,
             burst: Some(Rate { requests: 128, ..rate(2e5) }),
-            fragmented: None,
-            fragmented_filling_share: None,
+            ..writes()
         };
         of_load("random_write", WRITES, &Recommendation { writes: Some(writes), ..recommendation(rate(3e5)) })
             .text

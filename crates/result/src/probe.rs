@@ -177,16 +177,25 @@ pub struct Recommendation {
 }
 
 impl Recommendation {
-    /// Returns whether a rate keeps the bound for which its point was chosen; `None` without a bound, and where the
-    /// measurements do not decide that, as a further one may be within the bound or above it.
+    /// Returns whether a rate of this point keeps the bound for which it was chosen; `None` without a bound, and where
+    /// the measurements do not decide that: a further one may be within the bound or above it, or the write buffer was
+    /// filling meanwhile, which delays no write until it is full.
     pub fn keeps_bound(&self, rate: &Rate) -> Option<bool> {
         let bound_ns = self.p99_bound_ns.filter(|_| rate.requests >= requests_needed(0.99))?;
         let [lowest, longest] = rate.p99_limits_ns.or(rate.p99_range_ns).unwrap_or([rate.p99_ns; 2]);
         match () {
-            () if longest <= bound_ns => Some(true),
+            () if longest <= bound_ns => (!self.was_filling_buffer(rate)).then_some(true),
             () if lowest > bound_ns => Some(false),
             () => None,
         }
+    }
+
+    /// Returns whether a rate of writes may have been measured while the write buffer filled.
+    pub fn was_filling_buffer(&self, rate: &Rate) -> bool {
+        self.writes.as_ref().is_some_and(|writes| match &writes.fragmented {
+            Some(fragmented) if fragmented == rate => writes.fragmented_filling_share.is_some(),
+            _ => writes.filling_share.is_some(),
+        })
     }
 }
 
