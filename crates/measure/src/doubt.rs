@@ -8,7 +8,8 @@ use crate::replay::Backlog;
 use crate::statistics::steady_state::Window;
 use crate::{Interruption, JobRun, Misread, Preconditioned, Refusal, Run};
 pub use flash::{
-    Load, about_flash, about_over_provisioning, about_settings, is_filling_buffer, never_written_share,
+    Load, about_flash, about_over_provisioning, about_settings, is_filling_buffer, is_notable_in_buffer,
+    never_written_share,
 };
 use flashlane_base::units::exact_bytes;
 use flashlane_base::{BEYOND, Duration, requests_needed};

@@ -26,12 +26,12 @@
 //! do not: writes of other sizes leave the planes in other steps, and an emptied buffer takes a part of what is written
 //! next.
 //!
-//! The size of a large buffer is often unknown. Flushes therefore come only after the rounds, which begin with a buffer
-//! that earlier writes filled, unless it is larger than these, or flash takes them nearly as fast as the link. Where
-//! the device counts the pages that left its buffer, the rounds are doubled until the buffer no longer fills. Otherwise
-//! the first flush shows how much the buffer may have taken meanwhile: where that matters and a burst is no faster, it
-//! may have been filling all along. Either way, rounds that filled it are not called sustained
-//! ([`Writes::filling_share`]).
+//! The size of a large buffer is often unknown. Flushes therefore come only after the rounds, which begin with a
+//! buffer that earlier writes filled, unless it is larger than these, or flash takes them nearly as fast as the link.
+//! Where the device counts the pages that left its buffer, the rounds are doubled until the buffer no longer fills,
+//! and after a flush more writes fill it to the level that it had in the rounds. Otherwise the first flush shows how
+//! much the buffer may have taken meanwhile: where that matters and a burst is no faster, it may have been filling all
+//! along. Either way, rounds that filled it are not called sustained ([`Writes::filling_share`]).
 //!
 //! A drive that was never written and has room for several times the probe's writes runs no GC, so that stale data
 //! costs it nothing: the volumes above are then not written, only rounds of the least length, which must be steady all
@@ -48,7 +48,7 @@ use crate::options::{Budget, Effort};
 use crate::point_measurement::{self, Latencies, PointMeasurement, is_timed};
 use flashlane_base::{Duration, Seed};
 use flashlane_measure::statistics::steady_state::{ROUNDS, ROUNDS_MAX, Window};
-use flashlane_measure::{Run, is_filling_buffer};
+use flashlane_measure::{Run, is_filling_buffer, is_notable_in_buffer};
 use flashlane_result::probe::{Rate, Writes};
 use flashlane_workload::{Precondition, Stop, Workload};
 use std::collections::BTreeMap;
@@ -343,25 +343,56 @@ pub(crate) fn from_idle(
     cell: &GridCell,
     measured: &mut PointMeasurement,
 ) -> Result<f64, Interruption> {
-    let requests = least_requests(cell);
+    // As many as a round, since a drive that runs GC in turns is fast and slow in turns.
+    let requests = (measured.requests / ROUNDS as u64).max(least_requests(cell));
     let lead_in = history.lead_in(cell);
     let mut flushes = Vec::new();
+    let level_pages = bench.device().counters().pages_left_in_buffer();
     let runs = if history.has_bound { RUNS_FROM_IDLE_WITH_BOUND } else { RUNS_FROM_IDLE };
     for _ in 0..runs {
         let start = bench.device().now();
         bench.flush()?;
         flushes.push(bench.device().now().since(start).as_s_f64());
         write_mixed(bench, history, history.lead_in_bytes())?;
+        let is_full = refill_buffer(bench, history, cell, requests, level_pages)?;
         let run = measure_full(bench, history, cell, requests, lead_in)?;
         // Where this filled the buffer and the rounds did not, it has other latencies.
-        if measured.filling == Some(true)
-            || is_filling_buffer(&run.counters) != Some(true)
-            || history.buffer_bytes.is_some()
-        {
+        let is_filling = !is_full || is_filling_buffer(&run.counters) == Some(true);
+        if measured.filling == Some(true) || !is_filling || history.buffer_bytes.is_some() {
             measured.join(Latencies::from(&run.latencies()));
         }
     }
     Ok(flushes[0] * measured.iops / measured.requests as f64)
+}
+
+/// After a flush, writes requests of the point's size, if the device counts what is in its buffer, until the buffer has
+/// no room for a notable share of as many requests as follow, compared with its level before the flush. Returns
+/// whether it has none, or such writes no longer fill it.
+///
+/// The point may fill a large buffer so slowly that this takes many times its size, while flash runs GC in turns, which
+/// hides it in a measurement of the usual length. So more requests are in flight, and each step is twice the last one.
+fn refill_buffer(
+    bench: &mut Bench<'_>,
+    history: &mut WriteHistory,
+    cell: &GridCell,
+    requests: u64,
+    level_pages: u64,
+) -> Result<bool, Interruption> {
+    let deep = GridCell { depth: cell.depth.max(DEPTH.min(bench.depth())), ..cell.clone() };
+    let pages = (requests * cell.request_bytes) / history.page_bytes;
+    let mut step_requests = requests;
+    for _ in 0..=history.doublings_while_filling() {
+        let held_pages = bench.device().counters().pages_left_in_buffer();
+        if !is_notable_in_buffer(level_pages.saturating_sub(held_pages), pages) {
+            return Ok(true);
+        }
+        let run = measure(bench, history, &deep, step_requests, 0)?;
+        if is_filling_buffer(&run.counters) != Some(true) {
+            return Ok(true);
+        }
+        step_requests *= 2;
+    }
+    Ok(false)
 }
 
 /// Runs a point until a buffer of unknown size no longer fills, each time twice as long. Of a known one the lead-in

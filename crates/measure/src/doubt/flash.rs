@@ -179,7 +179,12 @@ pub(super) fn why_left_in_buffer(left_pages: u64, written_pages: u64) -> String 
 pub fn is_filling_buffer(counters: &Counters) -> Option<bool> {
     let written_pages = counters.get(Counters::HOST_PAGES_WRITTEN)?;
     counters.get(Counters::HOST_PAGES_SETTLED)?;
-    Some(counters.pages_left_in_buffer() as f64 > LEFT_MATTERS * written_pages as f64)
+    Some(is_notable_in_buffer(counters.pages_left_in_buffer(), written_pages))
+}
+
+/// Returns whether this number of pages in a write buffer is a notable share of the pages that the host writes.
+pub fn is_notable_in_buffer(left_pages: u64, written_pages: u64) -> bool {
+    left_pages as f64 > LEFT_MATTERS * written_pages as f64
 }
 
 /// Reports that much of what was written never reached flash.

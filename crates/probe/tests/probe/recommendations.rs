@@ -295,3 +295,36 @@ fn bound_between_the_limits_of_a_percentile_is_left_open() {
 fn default_seed_of_a_line_is_zero() {
     assert_eq!(Workload::parse("random-read").unwrap().seed, Seed(0));
 }
+
+/// A drive whose flash takes three quarters of what one request in flight writes, and whose buffer is too large for the
+/// probe to find its size.
+const SLOWLY_FILLED: [(&str, &str); 6] = [
+    ("initial.state", "fragmented"),
+    ("flash.channels", "4"),
+    ("flash.blocks", "256"),
+    ("capacity", "12800MiB"),
+    ("buffer.size", "128MiB"),
+    ("host.submission", "55us"),
+];
+
+/// The buffer takes half a gigabyte of these writes until it is full; before, none of them waits.
+#[test]
+fn latency_is_not_measured_in_a_buffer_that_fills_slowly() {
+    for us in [80, 1000] {
+        let options = Options {
+            request_bytes: Some(4096),
+            p99: Some(Duration::from_us(us)),
+            ..options(Effort::Quick, 0)
+        };
+        let result = probe(&mut drive("memblaze-q520-like", &SLOWLY_FILLED), options).unwrap();
+        let advice = result.advice.iter().find(|advice| advice.about == "random_write").unwrap();
+        let workload = Workload::parse(&advice.repeat[0].workload).unwrap();
+        let mut again = drive("memblaze-q520-like", &SLOWLY_FILLED);
+        let p99_ns = run(&mut again, &workload, RunOptions::default()).unwrap().latencies().latency().p99;
+        let point = result.recommendation.get("random_write");
+        let is_kept = point.map(|point| point.keeps_bound(&point.rate));
+        assert_eq!(is_kept, (us == 1000).then_some(Some(true)), "{advice:?}");
+        assert!(!advice.text.ends_with("for certain"), "{advice:?}");
+        assert_eq!(p99_ns <= us as f64 * 1e3, us == 1000, "a run has {p99_ns}: {advice:?}");
+    }
+}
