@@ -145,6 +145,12 @@ macro_rules! sections {
                 vec![$((<$section>::facts(), &self.$($field).+ as &dyn Section)),*]
             }
 
+            /// Returns the settings that have a value other than their default, and no effect beside the others: the
+            /// name of each, and what it needs.
+            pub fn without_effect(&self) -> Vec<(&'static str, String)> {
+                self.sections().into_iter().flat_map(|(_, section)| section.without_effect(self)).collect()
+            }
+
             /// Returns the section with this dotted name.
             pub(crate) fn section_mut(&mut self, name: &str) -> Option<&mut dyn Section> {
                 $(if <$section>::facts().name == name {

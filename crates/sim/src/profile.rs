@@ -27,4 +27,6 @@ mod words;
 pub use builtin::{PROFILES, ProfileSource, names};
 pub use error::ConfigError;
 pub use fields::field_names;
+#[cfg(test)]
+pub(crate) use load::parse_any;
 pub use load::{load, load_with, parse, parse_with};

@@ -236,7 +236,12 @@ fn check(files: &[String]) -> Result<Status, Failure> {
     let mut wrong = Vec::new();
     for file in files {
         match profile_with_settings(file) {
-            Ok(drive) => print(&format!("{file}: {}\n", summary(&drive)))?,
+            Ok(drive) => {
+                print(&format!("{file}: {}\n", summary(&drive)))?;
+                for (setting, reason) in drive.without_effect() {
+                    print(&format!("{file}: {setting}: {reason}\n"))?;
+                }
+            }
             Err(failure) => wrong.push(failure),
         }
     }

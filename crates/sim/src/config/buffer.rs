@@ -1,8 +1,8 @@
 //! `[buffer]`: the write-back buffer.
 
-use super::refusal::{Refusal, refusals};
+use super::refusal::{Refusal, refusals, unused};
 use super::section::{Facts, Section};
-use super::{Bytes, PolicyOptions, Share, Time, limits};
+use super::{Bytes, DriveConfig, PolicyOptions, Share, Time, limits};
 use flashlane_policy::Policies;
 use serde::{Deserialize, Deserializer};
 
@@ -82,6 +82,15 @@ impl Section for BufferConfig {
             limits::time("buffer.idle_drain", self.idle_drain.unwrap_or_default()),
             limits::time("buffer.latency", self.latency),
             limits::time("buffer.read_wait", self.read_wait.unwrap_or_default()),
+        ])
+    }
+
+    fn without_effect(&self, _drive: &DriveConfig) -> Vec<Refusal> {
+        let is_single = self.batch_pages_per_package.is_none();
+        let reason = "pages drain in batches; allowed: without buffer.batch_pages_per_package";
+        unused([
+            (self.high_watermark.0 > 0.0, "buffer.high_watermark", is_single, reason),
+            (self.drain_per_die != two(), "buffer.drain_per_die", is_single, reason),
         ])
     }
 

@@ -1,8 +1,8 @@
 //! `[cleaning]`: garbage collection (GC), and `[wear]`: wear leveling.
 
-use super::refusal::{Refusal, refusals, require};
+use super::refusal::{Refusal, refusals, require, unused};
 use super::section::{DriveKind, Facts, Section};
-use super::{PolicyOptions, Share, Time, limits};
+use super::{DriveConfig, IN_ORDER, PolicyOptions, Share, Time, limits};
 use flashlane_policy::Policies;
 use serde::Deserialize;
 
@@ -95,6 +95,30 @@ impl Section for CleaningConfig {
 
     fn ranges(&self) -> Vec<Refusal> {
         refusals([limits::time("cleaning.idle", self.idle)])
+    }
+
+    fn without_effect(&self, drive: &DriveConfig) -> Vec<Refusal> {
+        let is_idle_gc = self.high.0 > self.low.0;
+        unused([
+            (
+                self.preemptible,
+                "cleaning.preemptible",
+                drive.scheduling.policy != IN_ORDER,
+                "no operation of a die goes before GC; allowed: with another scheduling.policy than 'fifo'",
+            ),
+            (
+                self.high.0 > 0.0,
+                "cleaning.high",
+                is_idle_gc,
+                "GC goes on to cleaning.low in any case; allowed: more than cleaning.low",
+            ),
+            (
+                !self.idle.0.is_zero(),
+                "cleaning.idle",
+                is_idle_gc || drive.slc.is_some(),
+                "idle dies do nothing by themselves; allowed: with a cleaning.high above cleaning.low, or an SLC cache ([slc])",
+            ),
+        ])
     }
 
     fn is_random(&self, policies: &Policies) -> bool {

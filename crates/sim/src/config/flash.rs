@@ -1,8 +1,8 @@
 //! `[flash]`: the flash array, its timing, and how it wears.
 
-use super::refusal::{Refusal, range, refusals};
+use super::refusal::{Refusal, range, refusals, unused};
 use super::section::{Facts, Section};
-use super::{Bytes, Rate, Share, Time, limits};
+use super::{Bytes, DriveConfig, Rate, Share, Time, limits};
 use flashlane_policy::Policies;
 use serde::Deserialize;
 
@@ -155,6 +155,23 @@ impl Section for FlashConfig {
             range("flash.planes", self.planes, 1, 64),
             range("flash.blocks", self.blocks, 4, 1 << 20),
             range("flash.pages", self.pages, 1, 8192),
+        ])
+    }
+
+    fn without_effect(&self, _drive: &DriveConfig) -> Vec<Refusal> {
+        unused([
+            (
+                self.multi_plane,
+                "flash.multi_plane",
+                self.planes > 1,
+                "a die has one plane; allowed: with flash.planes above 1",
+            ),
+            (
+                self.endurance_spread.0 > 0.0,
+                "flash.endurance_spread",
+                self.endurance.is_some(),
+                "blocks do not wear out; allowed: with flash.endurance",
+            ),
         ])
     }
 

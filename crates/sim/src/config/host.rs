@@ -1,8 +1,8 @@
 //! `[host]`: the host's share of a request's time.
 
-use super::refusal::{Refusal, refusals};
+use super::refusal::{Refusal, refusals, unused};
 use super::section::{Facts, Section};
-use super::{Share, Time, limits};
+use super::{DriveConfig, Share, Time, limits};
 use flashlane_policy::Policies;
 use serde::Deserialize;
 
@@ -29,6 +29,15 @@ impl Section for HostConfig {
             limits::time("host.submission", self.submission),
             limits::time("host.completion", self.completion),
         ])
+    }
+
+    fn without_effect(&self, _drive: &DriveConfig) -> Vec<Refusal> {
+        unused([(
+            self.jitter.0 > 0.0,
+            "host.jitter",
+            !self.submission.0.is_zero(),
+            "it is a share of host.submission, which is 0; allowed: with a time above 0",
+        )])
     }
 
     fn is_random(&self, _policies: &Policies) -> bool {

@@ -1,10 +1,13 @@
 //! `[scheduling]`: the order of service at a die.
 
-use super::refusal::{Refusal, refusals, require};
+use super::refusal::{Refusal, refusals, require, unused};
 use super::section::{Facts, Section};
-use super::{PolicyOptions, Time, limits};
+use super::{DriveConfig, PolicyOptions, Time, limits};
 use flashlane_policy::Policies;
 use serde::Deserialize;
+
+/// The policy that serves operations in their order, so that none passes another.
+pub(crate) const IN_ORDER: &str = "fifo";
 
 /// Order of service at a die.
 #[derive(Clone, Debug, Deserialize)]
@@ -37,6 +40,16 @@ impl Section for SchedulingConfig {
         ])
     }
 
+    fn without_effect(&self, drive: &DriveConfig) -> Vec<Refusal> {
+        let reads_pass = self.policy != IN_ORDER || drive.flash.suspend.is_some();
+        unused([(
+            self.write_wait.is_some(),
+            "scheduling.write_wait",
+            reads_pass,
+            "no read passes a write; allowed: with another scheduling.policy than 'fifo', or with flash.suspend",
+        )])
+    }
+
     fn is_random(&self, policies: &Policies) -> bool {
         policies.scheduling.is_random(&self.policy)
     }
@@ -48,6 +61,11 @@ impl Section for SchedulingConfig {
 
 impl Default for SchedulingConfig {
     fn default() -> Self {
-        Self { policy: "fifo".into(), options: PolicyOptions::default(), write_wait: None, erase_wait: None }
+        Self {
+            policy: IN_ORDER.into(),
+            options: PolicyOptions::default(),
+            write_wait: None,
+            erase_wait: None,
+        }
     }
 }

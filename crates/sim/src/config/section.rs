@@ -6,7 +6,7 @@
 
 use super::array_size::ArraySize;
 use super::refusal::Refusal;
-use super::{PolicyOptions, Time};
+use super::{DriveConfig, PolicyOptions, Time};
 use flashlane_policy::Policies;
 use std::ops::Add;
 
@@ -150,6 +150,13 @@ pub(crate) trait Section {
         None
     }
 
+    /// Returns its settings that have a value other than their default, and no effect in this drive, each with what it
+    /// needs. They are refused where they are given beside a profile; in a file they stand for the drives that are made
+    /// from it.
+    fn without_effect(&self, _drive: &DriveConfig) -> Vec<Refusal> {
+        Vec::new()
+    }
+
     /// Checks its settings beside the array's sizes, and its policy. Requires: the rules before hold; see
     /// `crate::profile`.
     ///
@@ -201,6 +208,10 @@ impl<T: Section> Section for Option<T> {
 
     fn exclusions(&self) -> Option<Exclusions> {
         self.as_ref().and_then(T::exclusions)
+    }
+
+    fn without_effect(&self, drive: &DriveConfig) -> Vec<Refusal> {
+        self.as_ref().map_or_else(Vec::new, |section| section.without_effect(drive))
     }
 
     fn check(&self, array: &ArraySize, policies: &Policies) -> Result<(), Refusal> {

@@ -62,6 +62,19 @@ pub fn parse_with(
     text: &str,
     overrides: &[(String, String)],
 ) -> Result<DriveConfig, ConfigError> {
+    match parse_any(policies, file, text, overrides)? {
+        (config, None) => Ok(config),
+        (_, Some(unused)) => Err(unused),
+    }
+}
+
+/// As [`parse_with`], also with overrides that have no effect: returns the refusal of the first one beside the drive.
+pub(crate) fn parse_any(
+    policies: &Policies,
+    file: &str,
+    text: &str,
+    overrides: &[(String, String)],
+) -> Result<(DriveConfig, Option<ConfigError>), ConfigError> {
     let mut table: toml::Table = toml::from_str(text).map_err(|error| locate(file, text, &error))?;
     // Read the file as it stands first, so that its own mistakes are reported with their lines.
     let mut config: DriveConfig =
@@ -102,7 +115,11 @@ pub fn parse_with(
             now.share != file.share && !(is_of_capacity && now.flash_bytes != file.flash_bytes)
         })
         .map(|(file, _)| OverProvisioningChange { profile_share: file.share, is_of_capacity });
-    Ok(config)
+    let set = settings.names();
+    let mut unused =
+        config.without_effect().into_iter().filter(|(field, _)| set.iter().any(|set| set == field));
+    let unused = unused.next().map(refused);
+    Ok((config, unused))
 }
 
 /// A drive has a translation layer, or lanes, or zones: one of them.

@@ -467,3 +467,48 @@ fn all_mistakes_that_can_be_found_are_named() {
     let text = refusal("flash.channels=2000,link.depth=0").to_string();
     assert_eq!(text.lines().filter(|line| line.starts_with("profile msr-32g")).count(), 2, "{text}");
 }
+
+/// Fields and their values.
+type Given = &'static [(&'static str, &'static str)];
+
+/// A setting of each kind that has no effect, beside what takes it away, and a value of that which gives it one.
+const WITHOUT_EFFECT: [(&str, Given, Given); 9] = [
+    ("cleaning.preemptible=true", &[], &[("scheduling.policy", "read-first")]),
+    ("cleaning.high=4%", &[("cleaning.low", "5%")], &[("cleaning.low", "3%")]),
+    ("cleaning.idle=1ms", &[], &[("cleaning.high", "50%")]),
+    ("scheduling.write_wait=1ms", &[], &[("flash.suspend", "20us")]),
+    ("flash.multi_plane=true", &[("flash.planes", "1"), ("flash.blocks", "16384")], &[]),
+    ("flash.endurance_spread=5%", &[], &[("flash.endurance", "3000")]),
+    ("host.jitter=5%", &[("host.submission", "0us")], &[("host.submission", "5us")]),
+    ("buffer.high_watermark=50%", &[("buffer.batch_pages_per_package", "8")], &[]),
+    ("buffer.drain_per_die=8", &[("buffer.batch_pages_per_package", "8")], &[]),
+];
+
+#[test]
+fn setting_without_effect_is_refused_where_it_is_given() {
+    for (setting, takes_away, gives) in WITHOUT_EFFECT {
+        let own = setting.split_once('=').unwrap();
+        let base = [("buffer.size", "1MiB")];
+        let with = |others: &[(&str, &str)]| drive("msr-32g", &[&base[..], others, &[own]].concat());
+        let words = with(takes_away).map(drop).expect_err(setting).to_string();
+        assert!(words.contains(own.0) && words.contains("it has no effect: "), "{setting}: {words}");
+        assert!(words.contains("allowed: "), "{setting}: {words}");
+        with(gives).map(drop).unwrap_or_else(|error| panic!("{setting} with {gives:?}: {error}"));
+        // It stays in a file, from which other drives are made, and can be asked for.
+        drive("msr-32g", &[&base[..], takes_away].concat())
+            .map(drop)
+            .unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+#[test]
+fn file_keeps_settings_that_others_take_the_effect_from() {
+    let of_file = drive("memoright-like", &[]).unwrap();
+    assert_eq!(of_file.without_effect(), []);
+    let in_order = drive("memoright-like", &[("scheduling.policy", "fifo")]).unwrap();
+    let unused: Vec<&str> = in_order.without_effect().into_iter().map(|(field, _)| field).collect();
+    assert_eq!(unused, ["cleaning.preemptible"]);
+    for profile in PROFILES {
+        assert_eq!(drive(profile.name, &[]).unwrap().without_effect(), [], "{}", profile.name);
+    }
+}

@@ -22,12 +22,13 @@ fn one_die_set(planes: &str, settings: &[(&str, &str)]) -> QueuedScheduler {
         ("capacity", "1MiB"),
         ("flash.channels", "1"),
         ("flash.planes", planes),
-        ("cleaning.preemptible", "true"),
         ("cleaning.defer", "no"),
         ("scheduling.policy", "read-first"),
     ];
-    let settings = common.iter().chain(settings).map(|&(key, value)| (key.to_owned(), value.to_owned()));
-    let config = load("msr-32g", &settings.collect::<Vec<_>>()).unwrap_or_else(|error| panic!("{error}"));
+    let all = common.iter().chain(settings).map(|&(key, value)| (key.to_owned(), value.to_owned()));
+    let mut config = load("msr-32g", &all.collect::<Vec<_>>()).unwrap_or_else(|error| panic!("{error}"));
+    // Also with a policy that gives it no effect.
+    config.cleaning.preemptible = !settings.contains(&("cleaning.preemptible", "false"));
     QueuedScheduler::new(&config, &Geometry::new(&config), Seed(1))
 }
 

@@ -53,7 +53,9 @@ fn survive(times: u64) {
 fn survives(seed: u64, settings: &[(String, String)]) -> bool {
     let text = profile(&mut Seed(seed).derive("profile").source());
     let examined = catch_unwind(AssertUnwindSafe(|| {
-        let Ok(config) = parse("random", &text, settings) else { return false };
+        let Ok((config, _)) = parse_any(&Policies::default(), "random", &text, settings) else {
+            return false;
+        };
         let [first, again] = [(); 2].map(|()| CutLoad::run(&config, seed));
         assert_eq!(first.drive.trace_hash(), again.drive.trace_hash());
         assert_eq!(first.completions, again.completions);
