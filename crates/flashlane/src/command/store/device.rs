@@ -352,6 +352,10 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
     }
 }
 
+/// How what a store holds goes to a new one: `import` takes plain keys alone.
+pub const MOVES: &str = "plain keys by 'flashlane store scan --values' and 'flashlane store import', rows by 'flashlane store table scan \
+    --format csv' and 'flashlane store table import', files by 'flashlane store file get' and 'flashlane store file put'";
+
 /// Says how a store goes on that has lost blocks, or parts of them.
 pub fn to_salvage(place: &Place) -> String {
     format!(
@@ -361,11 +365,10 @@ pub fn to_salvage(place: &Place) -> String {
     )
 }
 
-/// Says how the keys of a store whose log is damaged go to a new one.
+/// Says how what a store with a damaged log holds goes to a new one.
 pub fn to_move(place: &Place) -> String {
     format!(
-        "Go back to a copy of device and log; if there is none, 'flashlane store scan {} --values' reads what is left, for 'flashlane store import' into a \
-         new store",
+        "Go back to a copy of device and log; if there is none, what is left of {} goes to a new store: {MOVES}",
         place.named()
     )
 }

@@ -2,7 +2,7 @@
 
 use super::CreateOptions;
 use super::damage::{Unread, told};
-use super::device::{Place, create as create_store, open};
+use super::device::{MOVES, Place, create as create_store, open};
 use crate::command::sdf::{Verdict, counted};
 use crate::failure::{Failure, Status};
 use crate::options::Format;
@@ -169,7 +169,7 @@ fn damaged_header(header: LogHeader, log: &Target) -> Option<String> {
         ),
         LogHeader::Overwritten => format!(
             "other data is in the place of one copy of the header of the log '{log}', and stays there; the other is used: move \
-             the keys to a new store ('flashlane store scan --values' and 'import')"
+             what the store holds to a new one, {MOVES}"
         ),
     })
 }
