@@ -429,6 +429,12 @@ impl<D: DataDevice> Blocks<D> {
         self.engine.units().damaged().iter().copied()
     }
 
+    /// Returns the [damaged](Self::damaged) units that may hold a block: not those that were erased when other data was
+    /// written into them.
+    pub fn damaged_since_written(&self) -> impl Iterator<Item = UnitAddress> + '_ {
+        self.engine.units().damaged_since_written()
+    }
+
     /// Gives up what damaged units may hold, waits until they are erased, and returns how many are. Those that could
     /// not be erased stay damaged.
     ///

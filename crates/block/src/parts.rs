@@ -84,8 +84,11 @@ impl Parts {
             Found::Bad => {}
             Found::Erased { erases } => self.units.found(address, State::Erased, erases),
             Found::Torn => self.units.found(address, State::Torn, 0),
-            Found::Damaged { given_out } => {
+            Found::Damaged { given_out, is_foreign } => {
                 self.units.found(address, State::Damaged, 0);
+                if is_foreign {
+                    self.units.held_no_block(address);
+                }
                 given_out.into_iter().for_each(|id| self.ids.note_used(id));
             }
             // An older superblock.

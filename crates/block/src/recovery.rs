@@ -32,6 +32,8 @@ pub(crate) enum Found {
     /// there, which was given out by this formatting.
     Damaged {
         given_out: Option<u64>,
+        /// Whether the unit was erased when other data came into it, so that it held no block.
+        is_foreign: bool,
     },
 }
 
@@ -90,7 +92,8 @@ pub(crate) fn survey<D: DataDevice>(
         if is_checked { ends.overwritten(device, layout).map_err(failed)? } else { BTreeSet::new() };
     newest.copies.retain(|address| !overwritten.contains(address));
     let unreadable = ends.unreadable().collect();
-    let damaged_ends = ends.classify(newest.format_id, &overwritten, &mut units);
+    let is_foreign = |at: UnitAddress| device.has_foreign_data(at.device_lane(), at.unit.into());
+    let damaged_ends = ends.classify(newest.format_id, &overwritten, is_foreign, &mut units);
     assert_eq!(units.len() as u64, layout.all_units(), "every unit is found as something");
     units.sort_by_key(|(address, _)| *address);
     Ok(Survey { units, newest, damaged_ends, unreadable })
@@ -273,6 +276,7 @@ impl Ends {
         mut self,
         format_id: u128,
         overwritten: &BTreeSet<UnitAddress>,
+        is_foreign: impl Fn(UnitAddress) -> bool,
         units: &mut Vec<(UnitAddress, Found)>,
     ) -> Vec<DamagedEnd> {
         let mut damaged_ends = Vec::new();
@@ -284,7 +288,7 @@ impl Ends {
                 _ => None,
             });
             let Some(header) = valid.filter(|_| !overwritten.contains(&address)) else {
-                units.push((address, Found::Damaged { given_out: None }));
+                units.push((address, Found::Damaged { given_out: None, is_foreign: is_foreign(address) }));
                 continue;
             };
             let id = match header.content {
@@ -299,7 +303,7 @@ impl Ends {
                 units.push((address, Found::Written(header)));
             } else {
                 let given_out = id.filter(|_| header.format_id == format_id);
-                units.push((address, Found::Damaged { given_out }));
+                units.push((address, Found::Damaged { given_out, is_foreign: is_foreign(address) }));
             }
         }
         damaged_ends

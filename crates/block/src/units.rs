@@ -123,6 +123,8 @@ pub(crate) struct UnitTable {
     stale_copies: BTreeMap<UnitAddress, u64>,
     /// Units found damaged, on opening or before a write, and not erased since, those whose erase failed among them.
     damaged: BTreeSet<UnitAddress>,
+    /// Those of them that were erased when others wrote into them: they held no block.
+    foreign: BTreeSet<UnitAddress>,
     /// `Live` units whose blocks will be deleted soon.
     expiring: BTreeSet<UnitAddress>,
     /// Number of `AwaitingReaders` units.
@@ -141,6 +143,7 @@ impl UnitTable {
             failed_once: BTreeSet::new(),
             stale_copies: BTreeMap::new(),
             damaged: BTreeSet::new(),
+            foreign: BTreeSet::new(),
             expiring: BTreeSet::new(),
             awaiting_readers: 0,
             leftovers: 0,
@@ -297,11 +300,18 @@ impl UnitTable {
         self.state(address)
     }
 
+    /// A damaged unit was erased when other data came into it.
+    pub(crate) fn held_no_block(&mut self, address: UnitAddress) {
+        assert!(self.damaged.contains(&address), "{address:?} is missing among the damaged units");
+        self.foreign.insert(address);
+    }
+
     /// The device found foreign data in the erased unit, and wrote nothing.
     pub(crate) fn write_found_foreign_data(&mut self, address: UnitAddress) {
         let state = self.state(address);
         assert!(matches!(state, State::Writing(_)), "the write of {address:?} failed as {state:?}");
         self.damaged.insert(address);
+        self.foreign.insert(address);
         self.set(address, State::Damaged);
     }
 
@@ -412,6 +422,7 @@ impl UnitTable {
     pub(crate) fn erase_completed(&mut self, address: UnitAddress, erases: u32) {
         let cause = self.end_erase(address);
         let was_damaged = self.damaged.remove(&address);
+        self.foreign.remove(&address);
         assert_eq!(was_damaged, cause == Cause::Damaged, "{address:?} was erased as {cause:?}");
         self.lane(address).erased.push(Reverse((erases, address.unit)));
         self.set(address, State::Erased);
@@ -511,6 +522,11 @@ impl UnitTable {
         &self.damaged
     }
 
+    /// Returns those of them that may hold a block.
+    pub(crate) fn damaged_since_written(&self) -> impl Iterator<Item = UnitAddress> + '_ {
+        self.damaged.difference(&self.foreign).copied()
+    }
+
     /// Asserts that the indexes match the states. Visits every unit.
     pub(crate) fn assert_consistent(&self) {
         for lane in 0..self.layout.lanes {
@@ -533,6 +549,7 @@ impl UnitTable {
         let is_damaged =
             |state: State| state == State::Damaged || state.erase_cause() == Some(Cause::Damaged);
         assert!(of_state(is_damaged).all(|unit| self.damaged.contains(&unit)), "damaged: {:?}", self.damaged);
+        assert!(self.foreign.is_subset(&self.damaged), "foreign: {:?}", self.foreign);
         for &address in &self.damaged {
             let state = self.state(address);
             let is_out_of_use = matches!(state, State::Bad | State::Retired);

@@ -108,6 +108,13 @@ pub trait Device {
         None
     }
 
+    /// Returns whether erase unit `index` of a lane has data that was not written through this device into it, while it
+    /// was erased: what was written through the device before it was erased is not lost by that. False where the device
+    /// cannot know.
+    fn has_foreign_data(&self, _lane: Lane, _index: u64) -> bool {
+        false
+    }
+
     /// Returns the state of erase unit `index` of a lane where erase units are zones; `None` otherwise.
     fn zone(&self, _lane: Lane, _index: u64) -> Option<Zone> {
         None
@@ -173,6 +180,9 @@ impl<D: Device + ?Sized> Device for Box<D> {
     fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
         (**self).unit(lane, index)
     }
+    fn has_foreign_data(&self, lane: Lane, index: u64) -> bool {
+        (**self).has_foreign_data(lane, index)
+    }
     fn zone(&self, lane: Lane, index: u64) -> Option<Zone> {
         (**self).zone(lane, index)
     }
@@ -226,6 +236,9 @@ impl<D: Device + ?Sized> Device for &mut D {
     }
     fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
         (**self).unit(lane, index)
+    }
+    fn has_foreign_data(&self, lane: Lane, index: u64) -> bool {
+        (**self).has_foreign_data(lane, index)
     }
     fn zone(&self, lane: Lane, index: u64) -> Option<Zone> {
         (**self).zone(lane, index)

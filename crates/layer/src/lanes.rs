@@ -314,9 +314,13 @@ impl<D: DataDevice> Lanes<D> {
 
     /// Counts the units that the table has as erased or torn, but that begin with foreign data.
     fn foreign_units(&self) -> u64 {
-        let is_erased =
-            |number: &&u64| !matches!(self.table.record(**number).state, UnitState::Written { bytes: 1.. });
-        self.foreign_heads.iter().filter(is_erased).count() as u64
+        self.foreign_heads.iter().filter(|&&number| self.is_foreign(number)).count() as u64
+    }
+
+    /// Returns whether the table has a unit as erased or torn, and it begins with foreign data.
+    fn is_foreign(&self, number: u64) -> bool {
+        let is_written = || matches!(self.table.record(number).state, UnitState::Written { bytes: 1.. });
+        self.foreign_heads.contains(&number) && !is_written()
     }
 
     /// Returns the device below, with the requests in flight there.

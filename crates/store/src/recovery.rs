@@ -161,7 +161,8 @@ impl<D: DataDevice, L: DataDevice> Opening<D, L> {
         damage: Option<OpenError>,
         salvage: Option<Salvage>,
     ) -> Self {
-        let is_whole = core.blocks().damaged().next().is_none() && lost.is_empty() && damage.is_none();
+        let is_whole =
+            core.blocks().damaged_since_written().next().is_none() && lost.is_empty() && damage.is_none();
         core.lose_blocks(lost);
         if let Some(damage) = damage {
             core.miss_blocks(damage);

@@ -127,6 +127,25 @@ fn value_without_one_of_its_pieces_is_told_by_whatever_counts_it() {
 }
 
 #[test]
+fn other_data_in_an_erased_unit_loses_no_key() {
+    let (kept, ..) = filled();
+    let value = kept.file("value", "v".repeat(9000));
+    done(&["store", "file", "put", &kept.spec, "/first", text(&value)]);
+    damage(&kept, DATA + (25 * LANES + 1) * UNIT, 1);
+    let verdict = kept.store("stat", &["--count"]);
+    let discard = format!("'flashlane sdf rm \"{}\" --damaged --destroy-data'", kept.spec);
+    for part in ["1 damaged unit", "no block is lost", &discard] {
+        assert!(verdict.contains(part), "{verdict}");
+    }
+    assert_eq!(kept.store("scan", &[]).lines().count(), KEYS);
+    kept.refused(1, "get", &["nokey"], &["no key 'nokey'"]);
+    assert!(!flashlane(&["store", "get", &kept.spec, "nokey"]).stderr.contains("lost"));
+    done(&["store", "file", "put", &kept.spec, "/second", text(&value)]);
+    assert_eq!(flashlane(&["sdf", "rm", &kept.spec, "--damaged", "--destroy-data"]).status, 0);
+    assert!(kept.store("stat", &["--count"]).starts_with("Verdict: sound"));
+}
+
+#[test]
 fn damaged_copy_of_the_log_header_is_told_until_a_write_repairs_it() {
     let kept = Kept::new("4MiB");
     kept.store("put", &["key", "--value", "x"]);

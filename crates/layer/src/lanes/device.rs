@@ -81,6 +81,10 @@ impl<D: DataDevice> Device for Lanes<D> {
         self.units.get(lane, index)
     }
 
+    fn has_foreign_data(&self, lane: Lane, index: u64) -> bool {
+        self.units.get(lane, index).is_some() && self.is_foreign(self.layout.number_of(lane, index))
+    }
+
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
         // Every completed write is durable below.
         self.below.at_risk().map(|_| Vec::new())

@@ -215,9 +215,14 @@ impl Layout {
         request.offset_bytes / self.shape.unit_bytes * u64::from(self.shape.lanes) + u64::from(request.lane.0)
     }
 
+    /// Returns the number of a unit.
+    pub fn number_of(&self, lane: Lane, unit: u64) -> u64 {
+        unit * u64::from(self.shape.lanes) + u64::from(lane.0)
+    }
+
     /// Returns the byte range of a unit on the device.
     pub fn unit_range(&self, lane: Lane, unit: u64) -> Range<u64> {
-        let number = unit * u64::from(self.shape.lanes) + u64::from(lane.0);
+        let number = self.number_of(lane, unit);
         let start = self.data() + number * self.shape.unit_bytes;
         start..start + self.shape.unit_bytes
     }

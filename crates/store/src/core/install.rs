@@ -141,7 +141,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     pub(crate) fn loss(&self) -> Option<Loss> {
         let loss = Loss {
             blocks: self.lost_blocks.clone(),
-            units: self.blocks.damaged().count() as u64,
+            units: self.blocks.damaged_since_written().count() as u64,
             missing: self.missing.clone(),
             stated: self.salvage.as_ref().and_then(Salvage::stated).cloned(),
         };

@@ -61,7 +61,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let one = |key: &Vec<u8>| Gap { from: key.clone(), to: [key, &[0][..]].concat() };
         let ranges = keys.iter().map(|key| LostRange { keys: one(key), last_write }).collect();
         lost.extend(LostKeys { ranges, blocks: 0 });
-        let units = self.blocks.damaged().count() as u64;
+        let units = self.blocks.damaged_since_written().count() as u64;
         let known = self.missing_patches.blocks.max(self.missing.is_some().into());
         lost.blocks = known.max(self.lost_blocks.len() as u64 + units);
         let keys = keys.into_iter().collect();

@@ -260,9 +260,13 @@ fn unreadable_blocks(judged: &Judged<'_>, unreadable: &[Unreadable]) -> Option<F
 fn damaged_units(judged: &Judged<'_>) -> Option<Finding> {
     let blocks = judged.blocks;
     let DamagedUnits { count, contents } = DamagedUnits::of(blocks)?;
-    let foreign_units = match counter(blocks, "units_overwritten") {
-        0 => String::new(),
-        n => format!(", {n} of them erased units overwritten with other data"),
+    let with_blocks = blocks.damaged_since_written().count() as u64;
+    let held = match count - with_blocks {
+        0 => "which may hold blocks".to_owned(),
+        foreign if foreign < count => {
+            format!("which may hold blocks, {foreign} of them erased units overwritten with other data")
+        }
+        _ => "erased when other data was written there: no block is lost".to_owned(),
     };
     let discard = || {
         format!(
@@ -273,7 +277,9 @@ fn damaged_units(judged: &Judged<'_>) -> Option<Finding> {
     };
     let remedy = match contents {
         Contents::Unknown => "they are left as they are".to_owned(),
-        Contents::Lost => judged.salvage().unwrap_or_else(discard),
+        // A unit that was erased held nothing of a store.
+        Contents::Lost if with_blocks > 0 => judged.salvage().unwrap_or_else(discard),
+        Contents::Lost => discard(),
         Contents::Unreadable(units) => {
             format!(
                 "{units} of them could not be read: try again once the device reads {}",
@@ -283,7 +289,7 @@ fn damaged_units(judged: &Judged<'_>) -> Option<Finding> {
     };
     Some(Finding::new(
         format!(
-            "{} ({}), which may hold blocks{foreign_units}",
+            "{} ({}), {held}",
             counted(count, "damaged unit", "damaged units"),
             listed(blocks.damaged().map(|address| unit_named(blocks, address))),
         ),
