@@ -1,8 +1,8 @@
 //! A file that is written from its beginning to its end, and appears as a whole.
 //!
 //! It is an unfinished inode without a name until [`Writer::finish`] gives it one: in one batch, with that of the file
-//! that it replaces. A writer that is dropped before deletes what it stored; what a power cut or a kill leaves is deleted
-//! by the next change. Memory is that of one extent, however long the file.
+//! that it replaces. A writer that is dropped before deletes what it stored; what a power cut or a kill leaves is
+//! deleted by the next change. Memory is that of one extent, however long the file.
 
 use crate::error::FileError;
 use crate::files::Files;

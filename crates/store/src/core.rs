@@ -82,7 +82,8 @@ pub(crate) struct Core<D, L> {
     now_ms: u64,
     /// Requests to the block layer.
     routes: Routes,
-    /// Whether anything may be written: from the first accepted write on, or one that is refused as merges have to make room.
+    /// Whether anything may be written: from the first write on that is accepted, or for which merges have to make
+    /// room.
     may_write: bool,
     /// Blocks that an opening could not recognise.
     lost_blocks: Vec<u64>,
@@ -463,8 +464,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     // The loop.
 
-    /// Allows changes of the devices: an opening writes nothing, the first write that is accepted or has merges make room
-    /// does what it left to do.
+    /// Allows changes of the devices: an opening writes nothing, the first write that is accepted or has merges make
+    /// room does what it left to do.
     fn allow_writes(&mut self) {
         if std::mem::replace(&mut self.may_write, true) {
             return;

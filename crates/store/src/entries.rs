@@ -11,8 +11,8 @@ const ITEMS: u64 = 1024;
 const SCAN_BYTES: u64 = 4 << 20;
 
 /// An iterator over entries in the order of keys, as of the moment in which it was made. It reads ahead by one scan.
-/// Keys that cannot be read are one error, with their [`Gap`], behind which it goes on; so is a key whose value has lost
-/// a piece, also where values are not read.
+/// Keys that cannot be read are one error, with their [`Gap`], behind which it goes on; so is a key whose value has
+/// lost a piece, also where values are not read.
 pub struct Entries<'a, D: DataDevice, L: DataDevice> {
     store: &'a mut Store<D, L>,
     snapshot: Snapshot,

@@ -8,8 +8,8 @@
 //! - Of a slice without keys at most one patch is left, which records its last merge. The least store
 //!   (`requirements`) has a block for each of these beside the reserve and one more, which is what a value needs where
 //!   the containers are empty: so a store without keys takes values again, whatever filled it.
-//! - All of this is done by merges, which are asked for by the refused write itself: it allows the store to write, as an
-//!   accepted one does. A refusal is final only where nothing in flight can give a block back.
+//! - All of this is done by merges, which are asked for by the refused write itself: it allows the store to write, as
+//!   an accepted one does. A refusal is final only where nothing in flight can give a block back.
 
 use super::Core;
 use crate::entry::Entry;
