@@ -22,7 +22,7 @@ use crate::room::SuperblockLimits;
 use crate::scheduler::{Ended, EraseFailure, Next, Scheduler};
 use crate::status::{Counts, LaneLength};
 use crate::superblock::SuperblockStore;
-use crate::units::{Cause, Holds, State, UnitTable};
+use crate::units::{Cause, Holds, UnitTable, UnitUse};
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, DataDevice, Failure, Readiness, SubmitError};
 use std::collections::VecDeque;
@@ -185,7 +185,7 @@ impl<D: DataDevice> Engine<D> {
     pub(crate) fn get(&mut self, id: u64, offset_bytes: u64, length_bytes: u64) -> Ticket {
         let block = self.blocks.get(id).expect("a get is of a stored block");
         let (address, block_bytes) = (block.address, block.length_bytes);
-        assert_eq!(self.units().state(address), State::Live(Holds::Block(id)), "block {id} at {address:?}");
+        assert_eq!(self.units().state(address), UnitUse::Live(Holds::Block(id)), "block {id} at {address:?}");
         assert!(offset_bytes + length_bytes <= block_bytes, "bytes behind the end of block {id}");
         let granule_bytes = self.layout.granule_bytes;
         // An empty get reads a granule too.
@@ -588,10 +588,10 @@ impl<D: DataDevice> Engine<D> {
         }
         for (id, block) in self.blocks.stored() {
             let state = self.units().state(block.address);
-            assert_eq!(state, State::Live(Holds::Block(id)), "block {id} at {:?}", block.address);
+            assert_eq!(state, UnitUse::Live(Holds::Block(id)), "block {id} at {:?}", block.address);
         }
         for &address in self.superblocks.copies() {
-            assert_eq!(self.units().state(address), State::Live(Holds::Superblock), "{address:?}");
+            assert_eq!(self.units().state(address), UnitUse::Live(Holds::Superblock), "{address:?}");
         }
         assert!(self.recorded_below() <= self.ids.next(), "ids below {} are recorded", self.recorded_below());
     }

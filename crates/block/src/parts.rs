@@ -6,7 +6,7 @@ use crate::ids::{IdAllocator, SequenceCounter};
 use crate::layout::{Layout, UnitAddress};
 use crate::recovery::{Found, NewestSuperblock};
 use crate::superblock::SuperblockStore;
-use crate::units::{Cause, Holds, State, UnitTable};
+use crate::units::{Cause, Holds, UnitTable, UnitUse};
 use flashlane_device::{Device, UnitState};
 
 /// The state of the layer, a part for each owner.
@@ -28,9 +28,9 @@ impl Parts {
                 let address = UnitAddress { lane, unit };
                 let Some(reported) = device.unit(address.device_lane(), unit.into()) else { continue };
                 let state = match reported.state {
-                    UnitState::ERASED => State::Erased,
-                    UnitState::Bad => State::Bad,
-                    _ => State::ToErase(Cause::Obsolete),
+                    UnitState::ERASED => UnitUse::Erased,
+                    UnitState::Bad => UnitUse::Bad,
+                    _ => UnitUse::ToErase(Cause::Obsolete),
                 };
                 parts.units.found(address, state, reported.erases.unwrap_or(0));
             }
@@ -52,9 +52,9 @@ impl Parts {
                 newest_sequence = newest_sequence.max(header.sequence);
             }
             if copies.contains(&address) {
-                parts.units.found(address, State::Live(Holds::Superblock), 0);
+                parts.units.found(address, UnitUse::Live(Holds::Superblock), 0);
             } else if superblock.retired.contains(&address) {
-                parts.units.found(address, State::Retired, 0);
+                parts.units.found(address, UnitUse::Retired, 0);
             } else {
                 parts.add_unit(address, found);
             }
@@ -82,10 +82,10 @@ impl Parts {
     fn add_unit(&mut self, address: UnitAddress, found: Found) {
         match found {
             Found::Bad => {}
-            Found::Erased { erases } => self.units.found(address, State::Erased, erases),
-            Found::Torn => self.units.found(address, State::Torn, 0),
+            Found::Erased { erases } => self.units.found(address, UnitUse::Erased, erases),
+            Found::Torn => self.units.found(address, UnitUse::Torn, 0),
             Found::Damaged { given_out, is_foreign } => {
-                self.units.found(address, State::Damaged, 0);
+                self.units.found(address, UnitUse::Damaged, 0);
                 if is_foreign {
                     self.units.held_no_block(address);
                 }
@@ -93,7 +93,7 @@ impl Parts {
             }
             // An older superblock.
             Found::Written(Header { content: Content::Superblock(_), .. }) => {
-                self.units.found(address, State::ToErase(Cause::Obsolete), 0);
+                self.units.found(address, UnitUse::ToErase(Cause::Obsolete), 0);
             }
             Found::Written(Header {
                 content: Content::Block { id, length_bytes, checksums },
@@ -101,7 +101,7 @@ impl Parts {
                 ..
             }) => {
                 self.ids.note_used(id);
-                self.units.found(address, State::Live(Holds::Block(id)), 0);
+                self.units.found(address, UnitUse::Live(Holds::Block(id)), 0);
                 let block = StoredBlock::new(address, length_bytes, sequence, checksums);
                 if let Some(older) = self.blocks.found(id, block) {
                     self.units.supersede(older);

@@ -13,7 +13,7 @@ use crate::operation::Outcome;
 use crate::payload::Payload;
 use crate::status::DamagedEnd;
 use crate::superblock::COPIES;
-use crate::units::State;
+use crate::units::UnitUse;
 use crate::waiting::{prepare_for_writes, renew_superblock, settle, wait};
 use flashlane_device::DataDevice;
 
@@ -99,7 +99,7 @@ pub(crate) fn discard_damaged<D: DataDevice>(engine: &mut Engine<D>) -> Result<u
 fn discardable<D: DataDevice>(engine: &Engine<D>) -> Vec<UnitAddress> {
     let units = engine.units();
     let all = units.damaged().iter().copied();
-    all.filter(|&address| units.state(address) == State::Damaged).collect()
+    all.filter(|&address| units.state(address) == UnitUse::Damaged).collect()
 }
 
 /// Copies the block of a unit with a damaged header or footer to another unit. Returns whether the unit is no longer

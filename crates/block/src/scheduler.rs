@@ -23,7 +23,7 @@ use crate::options::BlockOptions;
 use crate::port::{Port, Submitted};
 use crate::room::{Room, SuperblockLimits};
 use crate::status::LaneLength;
-use crate::units::{Cause, Holds, State, UnitTable};
+use crate::units::{Cause, Holds, UnitTable, UnitUse};
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Lane, Readiness, Request};
 use std::collections::VecDeque;
@@ -370,7 +370,7 @@ impl<D: DataDevice> Scheduler<D> {
                 self.waits_for_other_lane |= self.units.has_units_to_erase(lane);
                 return Next::NothingToErase;
             };
-            let State::ToErase(cause) = self.units.state(address) else {
+            let UnitUse::ToErase(cause) = self.units.state(address) else {
                 panic!("{address:?} is queued to be erased as {:?}", self.units.state(address))
             };
             let offset = self.layout.unit_offset(address.unit);
@@ -456,7 +456,7 @@ impl<D: DataDevice> Scheduler<D> {
             }
             Err(failure) => {
                 let next = self.units.write_failed(address, self.port.is_bad(address));
-                retired = (next == State::Retired && !self.port.is_lost()).then_some(address);
+                retired = (next == UnitUse::Retired && !self.port.is_lost()).then_some(address);
                 Err(PutFailure::Write { address, failure })
             }
         };

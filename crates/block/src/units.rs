@@ -33,9 +33,9 @@ use crate::layout::{Layout, Region, UnitAddress};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
-/// State of an erase unit.
+/// Use that the layer makes of an erase unit, beside the state that the device reports of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum UnitUse {
     /// Not usable, as the device reports.
     Bad,
     /// Taken out of use after it failed, although the device does not report it as bad.
@@ -60,7 +60,7 @@ pub(crate) enum State {
     Damaged,
 }
 
-impl State {
+impl UnitUse {
     /// Returns whether the unit holds or is given a block that is not deleted.
     fn has_block(self) -> bool {
         matches!(self, Self::Writing(Holds::Block(_)) | Self::Live(Holds::Block(_)))
@@ -115,7 +115,7 @@ struct LaneIndex {
 pub(crate) struct UnitTable {
     layout: Layout,
     /// Lane after lane.
-    states: Vec<State>,
+    states: Vec<UnitUse>,
     lanes: Vec<LaneIndex>,
     /// Units that failed a write and have completed none since.
     failed_once: BTreeSet<UnitAddress>,
@@ -138,7 +138,7 @@ impl UnitTable {
     pub(crate) fn new(layout: Layout) -> Self {
         Self {
             layout,
-            states: vec![State::Bad; layout.all_units() as usize],
+            states: vec![UnitUse::Bad; layout.all_units() as usize],
             lanes: vec![LaneIndex::default(); layout.lanes as usize],
             failed_once: BTreeSet::new(),
             stale_copies: BTreeMap::new(),
@@ -159,11 +159,11 @@ impl UnitTable {
     }
 
     /// Returns the state of a unit.
-    pub(crate) fn state(&self, address: UnitAddress) -> State {
+    pub(crate) fn state(&self, address: UnitAddress) -> UnitUse {
         self.states[self.index(address)]
     }
 
-    fn set(&mut self, address: UnitAddress, state: State) {
+    fn set(&mut self, address: UnitAddress, state: UnitUse) {
         let index = self.index(address);
         let previous = std::mem::replace(&mut self.states[index], state);
         let blocks = &mut self.lane(address).blocks;
@@ -173,7 +173,7 @@ impl UnitTable {
 
     /// Queues a unit to be erased, before the others of its lane with `is_first`.
     fn queue_erase(&mut self, address: UnitAddress, cause: Cause, is_first: bool) {
-        self.set(address, State::ToErase(cause));
+        self.set(address, UnitUse::ToErase(cause));
         if let Cause::StaleCopy(id) = cause {
             self.stale_copies.insert(address, id);
         }
@@ -184,15 +184,15 @@ impl UnitTable {
     // What opening and formatting found.
 
     /// Records the state in which a unit was found. `erases` matters for erased units only.
-    pub(crate) fn found(&mut self, address: UnitAddress, state: State, erases: u32) {
-        assert_eq!(self.state(address), State::Bad, "{address:?} is found once");
+    pub(crate) fn found(&mut self, address: UnitAddress, state: UnitUse, erases: u32) {
+        assert_eq!(self.state(address), UnitUse::Bad, "{address:?} is found once");
         match state {
-            State::Erased => self.lane(address).erased.push(Reverse((erases, address.unit))),
-            State::ToErase(cause) => self.queue_erase(address, cause, false),
-            State::Torn => self.leftovers += 1,
-            State::Damaged => drop(self.damaged.insert(address)),
-            State::Bad | State::Retired | State::Live(_) => {}
-            State::Writing(_) | State::AwaitingReaders(_) | State::Erasing(_) | State::Superseded => {
+            UnitUse::Erased => self.lane(address).erased.push(Reverse((erases, address.unit))),
+            UnitUse::ToErase(cause) => self.queue_erase(address, cause, false),
+            UnitUse::Torn => self.leftovers += 1,
+            UnitUse::Damaged => drop(self.damaged.insert(address)),
+            UnitUse::Bad | UnitUse::Retired | UnitUse::Live(_) => {}
+            UnitUse::Writing(_) | UnitUse::AwaitingReaders(_) | UnitUse::Erasing(_) | UnitUse::Superseded => {
                 panic!("{address:?} cannot be found as {state:?}")
             }
         }
@@ -202,9 +202,9 @@ impl UnitTable {
     /// A newer copy of the block was found.
     pub(crate) fn supersede(&mut self, address: UnitAddress) {
         let state = self.state(address);
-        assert!(matches!(state, State::Live(Holds::Block(_))), "{address:?} is superseded as {state:?}");
+        assert!(matches!(state, UnitUse::Live(Holds::Block(_))), "{address:?} is superseded as {state:?}");
         self.leftovers += 1;
-        self.set(address, State::Superseded);
+        self.set(address, UnitUse::Superseded);
     }
 
     /// Returns the units that are erased before anything is written.
@@ -214,7 +214,7 @@ impl UnitTable {
         }
         let lanes = 0..self.layout.lanes;
         let all = lanes.flat_map(|lane| (0..self.layout.units).map(move |unit| UnitAddress { lane, unit }));
-        let found = all.filter(|&unit| matches!(self.state(unit), State::Torn | State::Superseded));
+        let found = all.filter(|&unit| matches!(self.state(unit), UnitUse::Torn | UnitUse::Superseded));
         let found: Vec<_> = found.collect();
         assert_eq!(found.len() as u64, self.leftovers, "the count of leftovers is wrong");
         found
@@ -223,7 +223,10 @@ impl UnitTable {
     /// Queues a leftover to be erased, before the other units of its lane.
     pub(crate) fn erase_leftover(&mut self, address: UnitAddress) {
         let state = self.state(address);
-        assert!(matches!(state, State::Torn | State::Superseded), "{address:?} is no leftover but {state:?}");
+        assert!(
+            matches!(state, UnitUse::Torn | UnitUse::Superseded),
+            "{address:?} is no leftover but {state:?}"
+        );
         self.leftovers -= 1;
         self.queue_erase(address, Cause::Obsolete, true);
     }
@@ -249,14 +252,14 @@ impl UnitTable {
 
     /// A write to an erased unit was handed to the device.
     pub(crate) fn start_write(&mut self, address: UnitAddress, holds: Holds) {
-        assert_eq!(self.state(address), State::Erased, "{address:?} is written");
+        assert_eq!(self.state(address), UnitUse::Erased, "{address:?} is written");
         self.take_erased(address);
-        self.set(address, State::Writing(holds));
+        self.set(address, UnitUse::Writing(holds));
     }
 
     /// The device refused to write an erased unit, so its state is not the one recorded here.
     pub(crate) fn write_refused(&mut self, address: UnitAddress) {
-        assert_eq!(self.state(address), State::Erased, "{address:?} is refused to be written");
+        assert_eq!(self.state(address), UnitUse::Erased, "{address:?} is refused to be written");
         self.take_erased(address);
         self.queue_erase(address, Cause::Obsolete, false);
     }
@@ -274,20 +277,20 @@ impl UnitTable {
 
     /// The write is durable.
     pub(crate) fn write_completed(&mut self, address: UnitAddress) {
-        let State::Writing(holds) = self.state(address) else {
+        let UnitUse::Writing(holds) = self.state(address) else {
             panic!("{address:?} is written as {:?}", self.state(address))
         };
         self.failed_once.remove(&address);
-        self.set(address, State::Live(holds));
+        self.set(address, UnitUse::Live(holds));
     }
 
     /// The write failed. Returns the state that follows: to be erased first of its lane, or out of use.
-    pub(crate) fn write_failed(&mut self, address: UnitAddress, is_bad: bool) -> State {
-        let State::Writing(holds) = self.state(address) else {
+    pub(crate) fn write_failed(&mut self, address: UnitAddress, is_bad: bool) -> UnitUse {
+        let UnitUse::Writing(holds) = self.state(address) else {
             panic!("the write of {address:?} failed as {:?}", self.state(address))
         };
         if is_bad {
-            self.set(address, State::Bad);
+            self.set(address, UnitUse::Bad);
         } else if self.failed_once.insert(address) {
             let cause = match holds {
                 Holds::Block(id) => Cause::StaleCopy(id),
@@ -295,7 +298,7 @@ impl UnitTable {
             };
             self.queue_erase(address, cause, true);
         } else {
-            self.set(address, State::Retired);
+            self.set(address, UnitUse::Retired);
         }
         self.state(address)
     }
@@ -309,20 +312,20 @@ impl UnitTable {
     /// The device found foreign data in the erased unit, and wrote nothing.
     pub(crate) fn write_found_foreign_data(&mut self, address: UnitAddress) {
         let state = self.state(address);
-        assert!(matches!(state, State::Writing(_)), "the write of {address:?} failed as {state:?}");
+        assert!(matches!(state, UnitUse::Writing(_)), "the write of {address:?} failed as {state:?}");
         self.damaged.insert(address);
         self.foreign.insert(address);
-        self.set(address, State::Damaged);
+        self.set(address, UnitUse::Damaged);
     }
 
     // Deletes and other ends of live units.
 
     /// Block `id` is deleted: its unit is erased once no read needs it.
     pub(crate) fn delete(&mut self, address: UnitAddress, id: u64, has_readers: bool) {
-        assert_eq!(self.state(address), State::Live(Holds::Block(id)), "{address:?} is deleted");
+        assert_eq!(self.state(address), UnitUse::Live(Holds::Block(id)), "{address:?} is deleted");
         if has_readers {
             self.awaiting_readers += 1;
-            self.set(address, State::AwaitingReaders(id));
+            self.set(address, UnitUse::AwaitingReaders(id));
         } else {
             self.queue_erase(address, Cause::Deleted(id), false);
         }
@@ -330,7 +333,7 @@ impl UnitTable {
 
     /// No read needs the deleted block any more.
     pub(crate) fn last_reader_left(&mut self, address: UnitAddress) {
-        let State::AwaitingReaders(id) = self.state(address) else {
+        let UnitUse::AwaitingReaders(id) = self.state(address) else {
             panic!("{address:?} lost its last reader as {:?}", self.state(address))
         };
         self.awaiting_readers -= 1;
@@ -339,19 +342,19 @@ impl UnitTable {
 
     /// Takes the deletes of a lane back whose erases have not begun: `next` is the state of their units. Returns the
     /// ids.
-    fn take_queued_deletes(&mut self, lane: u32, next: fn(u64) -> State) -> Vec<u64> {
+    fn take_queued_deletes(&mut self, lane: u32, next: fn(u64) -> UnitUse) -> Vec<u64> {
         let mut ids = Vec::new();
         for unit in std::mem::take(&mut self.lanes[lane as usize].to_erase) {
             let address = UnitAddress { lane, unit };
             match self.state(address) {
-                State::ToErase(Cause::Deleted(id)) => {
+                UnitUse::ToErase(Cause::Deleted(id)) => {
                     ids.push(id);
                     match next(id) {
-                        State::ToErase(cause) => self.queue_erase(address, cause, false),
+                        UnitUse::ToErase(cause) => self.queue_erase(address, cause, false),
                         live => self.set(address, live),
                     }
                 }
-                State::ToErase(_) => self.lanes[lane as usize].to_erase.push_back(unit),
+                UnitUse::ToErase(_) => self.lanes[lane as usize].to_erase.push_back(unit),
                 other => panic!("{address:?} is queued to be erased as {other:?}"),
             }
         }
@@ -360,24 +363,24 @@ impl UnitTable {
 
     /// Makes the deleted blocks of a lane live again whose erases have not begun. Returns their ids.
     pub(crate) fn restore_deleted(&mut self, lane: u32) -> Vec<u64> {
-        self.take_queued_deletes(lane, |id| State::Live(Holds::Block(id)))
+        self.take_queued_deletes(lane, |id| UnitUse::Live(Holds::Block(id)))
     }
 
     /// Gives up the deletes of a lane whose erases have not begun, as the device is lost. Returns their ids.
     pub(crate) fn abandon_deletes(&mut self, lane: u32) -> Vec<u64> {
-        self.take_queued_deletes(lane, |_| State::ToErase(Cause::Obsolete))
+        self.take_queued_deletes(lane, |_| UnitUse::ToErase(Cause::Obsolete))
     }
 
     /// The content is replaced by a copy elsewhere: a superblock that was renewed, or a block that was repaired.
     pub(crate) fn release(&mut self, address: UnitAddress) {
         let state = self.state(address);
-        assert!(matches!(state, State::Live(_)), "{address:?} is released as {state:?}");
+        assert!(matches!(state, UnitUse::Live(_)), "{address:?} is released as {state:?}");
         self.queue_erase(address, Cause::Obsolete, false);
     }
 
     /// The content of a damaged unit is given up.
     pub(crate) fn discard(&mut self, address: UnitAddress) {
-        assert_eq!(self.state(address), State::Damaged, "{address:?} is discarded");
+        assert_eq!(self.state(address), UnitUse::Damaged, "{address:?} is discarded");
         assert!(self.damaged.contains(&address), "{address:?} is missing among the damaged units");
         self.queue_erase(address, Cause::Damaged, false);
     }
@@ -389,7 +392,7 @@ impl UnitTable {
     pub(crate) fn next_erasable(&self, lane: u32, recorded_below: u64) -> Option<UnitAddress> {
         let mut queued = self.lanes[lane as usize].to_erase.iter().map(|&unit| UnitAddress { lane, unit });
         queued.find(|&address| match self.state(address) {
-            State::ToErase(Cause::Deleted(id)) => {
+            UnitUse::ToErase(Cause::Deleted(id)) => {
                 id < recorded_below && !self.stale_copies.values().any(|&copy| copy == id)
             }
             _ => true,
@@ -398,18 +401,18 @@ impl UnitTable {
 
     /// An erase was handed to the device, which may have refused it.
     pub(crate) fn start_erase(&mut self, address: UnitAddress) {
-        let State::ToErase(cause) = self.state(address) else {
+        let UnitUse::ToErase(cause) = self.state(address) else {
             panic!("{address:?} is erased as {:?}", self.state(address))
         };
         let lane = self.lane(address);
         let nth = lane.to_erase.iter().position(|&unit| unit == address.unit);
         lane.to_erase.remove(nth.expect("a unit to erase is queued"));
         lane.erasing += 1;
-        self.set(address, State::Erasing(cause));
+        self.set(address, UnitUse::Erasing(cause));
     }
 
     fn end_erase(&mut self, address: UnitAddress) -> Cause {
-        let State::Erasing(cause) = self.state(address) else {
+        let UnitUse::Erasing(cause) = self.state(address) else {
             panic!("the erase of {address:?} ends as {:?}", self.state(address))
         };
         self.lane(address).erasing -= 1;
@@ -425,13 +428,13 @@ impl UnitTable {
         self.foreign.remove(&address);
         assert_eq!(was_damaged, cause == Cause::Damaged, "{address:?} was erased as {cause:?}");
         self.lane(address).erased.push(Reverse((erases, address.unit)));
-        self.set(address, State::Erased);
+        self.set(address, UnitUse::Erased);
     }
 
     /// The erase failed: the unit is not used any more.
     pub(crate) fn erase_failed(&mut self, address: UnitAddress, is_bad: bool) {
         self.end_erase(address);
-        self.set(address, if is_bad { State::Bad } else { State::Retired });
+        self.set(address, if is_bad { UnitUse::Bad } else { UnitUse::Retired });
     }
 
     // Counts.
@@ -450,7 +453,7 @@ impl UnitTable {
     /// Sets whether the block in a unit will be deleted soon.
     pub(crate) fn set_expiring(&mut self, address: UnitAddress, is_expiring: bool) {
         let state = self.state(address);
-        assert!(matches!(state, State::Live(Holds::Block(_))), "{address:?} expires as {state:?}");
+        assert!(matches!(state, UnitUse::Live(Holds::Block(_))), "{address:?} expires as {state:?}");
         if is_expiring {
             self.expiring.insert(address);
         } else {
@@ -483,7 +486,7 @@ impl UnitTable {
     pub(crate) fn writable_before_superblock(&self, lane: u32, recorded_below: u64) -> usize {
         let index = &self.lanes[lane as usize];
         let needs_superblock = |&&unit: &&u32| match self.state(UnitAddress { lane, unit }) {
-            State::ToErase(Cause::Deleted(id)) => id >= recorded_below,
+            UnitUse::ToErase(Cause::Deleted(id)) => id >= recorded_below,
             _ => false,
         };
         self.writable(lane) as usize - index.to_erase.iter().filter(needs_superblock).count()
@@ -505,7 +508,7 @@ impl UnitTable {
         let count = |lane: u32| {
             let to_erase = self.lanes[lane as usize].to_erase.iter();
             let states = to_erase.map(|&unit| self.state(UnitAddress { lane, unit }));
-            states.filter(|state| !matches!(state, State::ToErase(Cause::Deleted(_)))).count()
+            states.filter(|state| !matches!(state, UnitUse::ToErase(Cause::Deleted(_)))).count()
         };
         (0..self.layout.lanes).map(count).sum()
     }
@@ -532,14 +535,14 @@ impl UnitTable {
         for lane in 0..self.layout.lanes {
             self.assert_lane_consistent(lane);
         }
-        let of_state = |want: fn(State) -> bool| {
+        let of_state = |want: fn(UnitUse) -> bool| {
             let lanes = 0..self.layout.lanes;
             let all =
                 lanes.flat_map(|lane| (0..self.layout.units).map(move |unit| UnitAddress { lane, unit }));
             all.filter(move |&address| want(self.state(address)))
         };
-        let awaiting_readers = of_state(|state| matches!(state, State::AwaitingReaders(_))).count() as u64;
-        let leftovers = of_state(|state| matches!(state, State::Torn | State::Superseded)).count() as u64;
+        let awaiting_readers = of_state(|state| matches!(state, UnitUse::AwaitingReaders(_))).count() as u64;
+        let leftovers = of_state(|state| matches!(state, UnitUse::Torn | UnitUse::Superseded)).count() as u64;
         assert_eq!((awaiting_readers, leftovers), (self.awaiting_readers, self.leftovers));
         let copies = of_state(|state| matches!(state.erase_cause(), Some(Cause::StaleCopy(_))));
         assert!(copies.eq(self.stale_copies.keys().copied()), "stale copies: {:?}", self.stale_copies);
@@ -547,21 +550,21 @@ impl UnitTable {
             assert_eq!(self.state(address).erase_cause(), Some(Cause::StaleCopy(id)), "{address:?}");
         }
         let is_damaged =
-            |state: State| state == State::Damaged || state.erase_cause() == Some(Cause::Damaged);
+            |state: UnitUse| state == UnitUse::Damaged || state.erase_cause() == Some(Cause::Damaged);
         assert!(of_state(is_damaged).all(|unit| self.damaged.contains(&unit)), "damaged: {:?}", self.damaged);
         assert!(self.foreign.is_subset(&self.damaged), "foreign: {:?}", self.foreign);
         for &address in &self.damaged {
             let state = self.state(address);
-            let is_out_of_use = matches!(state, State::Bad | State::Retired);
+            let is_out_of_use = matches!(state, UnitUse::Bad | UnitUse::Retired);
             assert!(is_damaged(state) || is_out_of_use, "{address:?} is damaged as {state:?}");
         }
         for &address in &self.expiring {
             let state = self.state(address);
-            assert!(matches!(state, State::Live(Holds::Block(_))), "{address:?} expires as {state:?}");
+            assert!(matches!(state, UnitUse::Live(Holds::Block(_))), "{address:?} expires as {state:?}");
         }
         for &address in &self.failed_once {
             let state = self.state(address);
-            let is_sound = matches!(state, State::Live(_) | State::AwaitingReaders(_));
+            let is_sound = matches!(state, UnitUse::Live(_) | UnitUse::AwaitingReaders(_));
             assert!(!is_sound, "{address:?} failed its last write, and is {state:?}");
         }
     }
@@ -569,7 +572,7 @@ impl UnitTable {
     /// Asserts that the indexes of a lane match the states of its units.
     fn assert_lane_consistent(&self, lane: u32) {
         let index = &self.lanes[lane as usize];
-        let of_state = |want: fn(State) -> bool| {
+        let of_state = |want: fn(UnitUse) -> bool| {
             (0..self.layout.units).filter(move |&unit| want(self.state(UnitAddress { lane, unit })))
         };
         let sorted = |units: &mut dyn Iterator<Item = u32>| {
@@ -578,14 +581,14 @@ impl UnitTable {
             units
         };
         let erased = sorted(&mut index.erased.iter().map(|&Reverse((_, unit))| unit));
-        assert!(of_state(|state| state == State::Erased).eq(erased), "erased units of lane {lane}");
+        assert!(of_state(|state| state == UnitUse::Erased).eq(erased), "erased units of lane {lane}");
         let to_erase = sorted(&mut index.to_erase.iter().copied());
         assert!(
-            of_state(|state| matches!(state, State::ToErase(_))).eq(to_erase),
+            of_state(|state| matches!(state, UnitUse::ToErase(_))).eq(to_erase),
             "units to erase of lane {lane}"
         );
-        let erasing = of_state(|state| matches!(state, State::Erasing(_))).count();
-        let blocks = of_state(State::has_block).count();
+        let erasing = of_state(|state| matches!(state, UnitUse::Erasing(_))).count();
+        let blocks = of_state(UnitUse::has_block).count();
         assert_eq!(
             (erasing, blocks),
             (index.erasing as usize, index.blocks as usize),

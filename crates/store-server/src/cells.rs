@@ -20,7 +20,7 @@ pub type CommandId = u32;
 
 /// What is known of a key's value.
 #[derive(Clone, Debug, Default)]
-pub enum State {
+pub enum Knowledge {
     /// Nothing.
     #[default]
     Unknown,
@@ -34,7 +34,7 @@ pub enum State {
 #[derive(Debug, Default)]
 pub struct Cell {
     /// The value after the last command that ran.
-    state: State,
+    state: Knowledge,
     /// Commands that wait for the key, in the order of arrival.
     queue: VecDeque<CommandId>,
     /// The first command has the key.
@@ -51,12 +51,12 @@ pub struct Cell {
 
 impl Cell {
     /// Returns a cell of which no command and no write is known.
-    pub fn new(state: State) -> Self {
+    pub fn new(state: Knowledge) -> Self {
         Self { state, ..Self::default() }
     }
 
     /// Returns what is known of the value.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &Knowledge {
         &self.state
     }
 
@@ -75,7 +75,7 @@ impl Cell {
         self.queue.is_empty()
             && self.long_writes == 0
             && !self.is_loading
-            && (!needs_value || !matches!(self.state, State::Unknown))
+            && (!needs_value || !matches!(self.state, Knowledge::Unknown))
     }
 
     /// Lets a command wait for the key.
@@ -104,19 +104,19 @@ impl Cell {
 
     /// The value is being read from now on.
     pub fn load_begins(&mut self) {
-        assert!(matches!(self.state, State::Unknown), "only an unknown value is read");
+        assert!(matches!(self.state, Knowledge::Unknown), "only an unknown value is read");
         self.is_loading = true;
     }
 
     /// The value was read.
-    pub fn loaded(&mut self, state: State) {
+    pub fn loaded(&mut self, state: Knowledge) {
         assert!(self.is_loading, "a value that was read was asked for");
         (self.is_loading, self.state) = (false, state);
     }
 
     /// A command has set the value. Its write has this ticket, or is unsent.
     pub fn write_begins(&mut self, entry: Option<Entry>, ticket: Option<Ticket>, is_long: bool) {
-        self.state = State::Known(entry);
+        self.state = Knowledge::Known(entry);
         self.writes += 1;
         if let Some(ticket) = ticket {
             self.write_is_sent(ticket, is_long);
@@ -138,7 +138,7 @@ impl Cell {
 
     /// A write has failed: its value may be there or not.
     pub fn write_fails(&mut self, failure: &str) {
-        self.state = State::Failed(failure.into());
+        self.state = Knowledge::Failed(failure.into());
     }
 
     /// A write has ended.
@@ -196,7 +196,7 @@ impl<'a> Keys<'a> {
             unreachable!("a command reads its own keys")
         };
         let entry = match (self.changes.get(key), cell.state()) {
-            (Some(entry), _) | (None, State::Known(entry)) => entry.as_ref(),
+            (Some(entry), _) | (None, Knowledge::Known(entry)) => entry.as_ref(),
             (None, other) => unreachable!("a command reads a key that it has loaded, not {other:?}"),
         };
         entry.filter(|entry| !entry.is_expired(self.now_ms))

@@ -81,7 +81,7 @@ struct GroupWrite {
 
 /// A flush in flight.
 #[derive(Clone, Debug)]
-struct Flush {
+struct FlushInFlight {
     id: RequestId,
     /// Pages below were written before it.
     written_to: u64,
@@ -114,7 +114,7 @@ pub(crate) struct Log<L> {
     /// The buffer of the last write, for the next ones.
     buffer: Option<Buffer>,
     group: Option<GroupWrite>,
-    flush: Option<Flush>,
+    flush: Option<FlushInFlight>,
     /// The copy of the header that is not sound.
     damaged_header: Option<DamagedCopy>,
     /// The marks of the end; `None` in versions without them.
@@ -332,7 +332,7 @@ impl<L: DataDevice> Log<L> {
 
     fn start_flush(&mut self) {
         let id = self.next_request();
-        self.flush = Some(Flush { id, written_to: self.written_to, tail: self.written_tail });
+        self.flush = Some(FlushInFlight { id, written_to: self.written_to, tail: self.written_tail });
         if self.device.submit(Request::flush(id.0)).is_err() {
             self.fail(Failure::DeviceLost);
         }
@@ -478,7 +478,7 @@ impl<L: DataDevice> Log<L> {
         true
     }
 
-    fn flush_ended(&mut self, flush: &Flush, outcome: Result<(), Failure>) {
+    fn flush_ended(&mut self, flush: &FlushInFlight, outcome: Result<(), Failure>) {
         match outcome {
             Ok(()) => {
                 assert!(self.durable_to <= flush.written_to, "no durable write goes beside a flush");

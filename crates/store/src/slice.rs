@@ -35,12 +35,12 @@ pub(crate) struct Frozen {
     container: Container,
     /// Number of its patch.
     creation: u64,
-    state: Flush,
+    state: FlushState,
 }
 
 /// How far a frozen container is on its way to a patch.
 #[derive(Debug)]
-enum Flush {
+enum FlushState {
     /// Its records are not durable, or there was no block for it.
     Waiting,
     /// Its patch is being written.
@@ -61,20 +61,20 @@ impl Frozen {
 
     /// Returns whether its patch is still to be written.
     pub(crate) fn is_waiting(&self) -> bool {
-        matches!(self.state, Flush::Waiting)
+        matches!(self.state, FlushState::Waiting)
     }
 
     /// Returns whether its patch is being written.
     pub(crate) fn is_writing(&self) -> bool {
-        matches!(self.state, Flush::Writing(_))
+        matches!(self.state, FlushState::Writing(_))
     }
 
     /// Level and run of its patch.
     fn place(&self) -> (u8, u64) {
         match &self.state {
-            Flush::Waiting => (0, self.creation),
-            Flush::Writing(footer) => (footer.fields.level, footer.fields.run),
-            Flush::Written(patch) => (patch.fields.level, patch.fields.run),
+            FlushState::Waiting => (0, self.creation),
+            FlushState::Writing(footer) => (footer.fields.level, footer.fields.run),
+            FlushState::Written(patch) => (patch.fields.level, patch.fields.run),
         }
     }
 
@@ -218,8 +218,8 @@ impl Slice {
     /// The patch of the `nth` frozen container is being written.
     pub(crate) fn patch_begins(&mut self, nth: usize, footer: PatchFooter) {
         let state = &mut self.frozen[nth].state;
-        assert!(matches!(state, Flush::Waiting), "a patch is written once at a time");
-        *state = Flush::Writing(Box::new(footer));
+        assert!(matches!(state, FlushState::Waiting), "a patch is written once at a time");
+        *state = FlushState::Writing(Box::new(footer));
     }
 
     /// The patch of the frozen container with this creation number could not be written. It will be under another id;
@@ -227,8 +227,8 @@ impl Slice {
     pub(crate) fn patch_failed(&mut self, creation: u64, id: u64) {
         let frozen = self.frozen.iter_mut().find(|frozen| frozen.creation == creation);
         let state = &mut frozen.expect("a patch that failed is of a frozen container").state;
-        assert!(matches!(state, Flush::Writing(_)), "the patch was being written");
-        *state = Flush::Waiting;
+        assert!(matches!(state, FlushState::Writing(_)), "the patch was being written");
+        *state = FlushState::Waiting;
         self.undeleted.insert(id);
     }
 
@@ -340,7 +340,7 @@ impl Slice {
     pub(crate) fn freeze(&mut self, creation: u64) {
         assert!(!self.container.is_empty(), "an empty container is not frozen");
         let container = std::mem::take(&mut self.container);
-        self.frozen.push_back(Frozen { container, creation, state: Flush::Waiting });
+        self.frozen.push_back(Frozen { container, creation, state: FlushState::Waiting });
         self.structure += 1;
     }
 
@@ -371,13 +371,13 @@ impl Slice {
     pub(crate) fn flushed(&mut self, creation: u64, id: u64) -> Option<u64> {
         let frozen = self.frozen.iter_mut().find(|frozen| frozen.creation == creation);
         let frozen = frozen.expect("a patch that was written is of a frozen container");
-        let Flush::Writing(footer) = std::mem::replace(&mut frozen.state, Flush::Waiting) else {
+        let FlushState::Writing(footer) = std::mem::replace(&mut frozen.state, FlushState::Waiting) else {
             panic!("the patch of container {creation} was not being written")
         };
         let stated = footer.statement.as_ref().map(|statement| statement.generation);
-        frozen.state = Flush::Written(Arc::new(Patch::new(id, *footer)));
-        while let Some(Frozen { state: Flush::Written(_), .. }) = self.frozen.front() {
-            let Some(Frozen { state: Flush::Written(patch), .. }) = self.frozen.pop_front() else {
+        frozen.state = FlushState::Written(Arc::new(Patch::new(id, *footer)));
+        while let Some(Frozen { state: FlushState::Written(_), .. }) = self.frozen.front() {
+            let Some(Frozen { state: FlushState::Written(patch), .. }) = self.frozen.pop_front() else {
                 unreachable!()
             };
             assert!(patch.fields.level == 0 || self.merge.is_none(), "a merge began beside a placed patch");

@@ -1,7 +1,7 @@
 //! The course of a command on keys: it waits for its keys, runs, and its changes go to the store (`commit`).
 
 use super::{Engine, Waiting};
-use crate::cells::{self, Cell, Keys, State};
+use crate::cells::{self, Cell, Keys, Knowledge};
 use crate::command::Kind;
 use crate::key::Key;
 use crate::reply::Reply;
@@ -46,8 +46,8 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
                 Some(cell) => is_free &= cell.is_free(*needs),
                 None => {
                     let known = if *needs { self.cache.get(key) } else { None };
-                    let state = known.map_or(State::Unknown, State::Known);
-                    is_free &= !needs || matches!(state, State::Known(_));
+                    let state = known.map_or(Knowledge::Unknown, Knowledge::Known);
+                    is_free &= !needs || matches!(state, Knowledge::Known(_));
                     self.cells.insert(key.clone(), Cell::new(state));
                 }
             }
@@ -69,7 +69,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             return cells::remove(&mut self.cells, key);
         }
         let Some(first) = cell.next_command() else { return };
-        let is_loaded = !matches!(cell.state(), State::Unknown);
+        let is_loaded = !matches!(cell.state(), Knowledge::Unknown);
         if !is_loaded && self.commands.needs_value(first, key) {
             cell.load_begins();
             let ticket = self.store.get(key, None);
@@ -86,10 +86,10 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
                 let entry =
                     found.map(|Stored { bytes, expiry_ms }| Entry { value: Value::decode(bytes), expiry_ms });
                 self.cache.put(key, &entry);
-                State::Known(entry)
+                Knowledge::Known(entry)
             }
-            Err(failure @ ReadFailure::MayBeLost(_)) => State::Failed(format!("ERR {failure}")),
-            Err(failure) => State::Failed(format!("ERR the value cannot be read: {failure}")),
+            Err(failure @ ReadFailure::MayBeLost(_)) => Knowledge::Failed(format!("ERR {failure}")),
+            Err(failure) => Knowledge::Failed(format!("ERR the value cannot be read: {failure}")),
         };
         self.cells.get_mut(key).expect("a cell whose value is read").loaded(state);
         self.grant(key);
@@ -112,7 +112,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         let is_resp3 = self.clients.get(&slot.client).is_some_and(|client| client.session.is_resp3);
         let mut reply = Reply::new(is_resp3);
         let failure = keys.iter().find_map(|(key, needs)| match self.cells[key].state() {
-            State::Failed(failure) if *needs => Some(failure.clone()),
+            Knowledge::Failed(failure) if *needs => Some(failure.clone()),
             _ => None,
         });
         let changes = match (&failure, &work) {
