@@ -215,3 +215,41 @@ fn files_of_the_user_are_never_replaced() {
     assert!(matches!(&error, ReportError::Foreign { path } if *path == page), "{error}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), before);
 }
+
+/// The first screen of a page whose answer is a picture shows it: no table stands before it. A wide table is not cut off
+/// at the right, but scrolls within its own frame. Other pages have their figures beside the tables that they draw.
+#[test]
+fn page_shows_the_picture_before_tables_that_scroll() {
+    let mut picture_first = Vec::new();
+    for name in [
+        "probe",
+        "run",
+        "runs",
+        "replay",
+        "study",
+        "sweep",
+        "trace",
+        "transactions",
+        "uflip",
+        "sdf-bench",
+        "score",
+    ] {
+        let html = page(&[fixture(name)]);
+        let (_, body) = html.split_once("<main").expect("a page has a main part");
+        let (body, _) = body.split_once("<script").expect("scripts follow it");
+        let table = body.find("<table").unwrap_or(body.len());
+        if body.find("<figure").is_some_and(|picture| picture < table) {
+            picture_first.push(name);
+        }
+        for (at, _) in body.match_indices("<table") {
+            let frame = body[..at].trim_end().rsplit('<').next().unwrap();
+            assert!(frame.starts_with("div class=\"scroll\""), "{name}: a table is in '<{frame}'");
+        }
+    }
+    for name in ["probe", "sweep"] {
+        assert!(picture_first.contains(&name), "{name} is not among {picture_first:?}");
+    }
+    let html = page(&[fixture("sweep")]);
+    let scroll = html.split("\n.scroll{").nth(1).and_then(|rule| rule.split('}').next()).unwrap();
+    assert!(scroll.contains("overflow-x:auto") && scroll.contains("max-width:100%"), "{scroll}");
+}
