@@ -4,10 +4,10 @@
 //! taken: while the records of the device make it read-only, what comes after their repair is left for the next look.
 
 use super::unreadable::{Unreadable, unreadable_ends};
-use crate::suggest::{quoted, to_destroy};
+use crate::suggest::{quoted, store_named, to_destroy};
 use flashlane_block::{DamagedEnd, End, LaneStatus, UnitAddress};
 use flashlane_device::Device;
-use flashlane_open::{AnyBlocks, Consent, Target, belongs_to_store, log_beside};
+use flashlane_open::{AnyBlocks, Consent, Target, belongs_to_store};
 
 /// The findings as text.
 pub struct Verdict {
@@ -184,12 +184,6 @@ impl Verdict {
         self.text = if self.is_sound { finding } else { format!("{}. Also {finding}", self.text) };
         self.is_sound = false;
     }
-}
-
-/// Returns how the store on a device is named on the command line.
-fn store_named(target: &Target) -> String {
-    let log = if log_beside(target).is_ok() { "" } else { " --log LOG" };
-    format!("{}{log}", quoted(&target.to_string()))
 }
 
 /// Describes a device of which nothing is found to be damaged.
