@@ -99,3 +99,58 @@ fn messages_name_only_options_of_their_command() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Other names for a percentile than p50, p99 and p99.9. Fields of results are `p999`.
+const PERCENTILES: [&str; 7] = ["99th", "90th", "95th", "50th", "pct99", "99%ile", "99%-ile"];
+
+/// The text of a command's help and that of all its subcommands.
+fn helps(command: &[&str], out: &mut Vec<(String, String)>) {
+    let help = done(&[command, &["--help"]].concat());
+    let subcommands = help.split("Commands:\n").nth(1).unwrap_or_default().to_owned();
+    out.push((format!("{} --help", command.join(" ")), help));
+    let names = subcommands.lines().map_while(|line| line.strip_prefix("  "));
+    for name in names.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next()) {
+        if name != "help" {
+            helps(&[command, &[name]].concat(), out);
+        }
+    }
+}
+
+/// The files with one of these extensions below a folder.
+fn files(dir: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let all = entries.flat_map(|path| if path.is_dir() { files(&path, extensions) } else { vec![path] });
+    let has_extension = |path: &PathBuf| {
+        path.extension().and_then(|own| own.to_str()).is_some_and(|own| extensions.contains(&own))
+    };
+    all.filter(has_extension).collect()
+}
+
+/// Help, documents, messages, tables and pages call a percentile p50, p99 or p99.9.
+#[test]
+fn percentile_has_one_name_everywhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut texts = Vec::new();
+    helps(&[], &mut texts);
+    let read = |path: PathBuf| (path.display().to_string(), fs::read_to_string(&path).unwrap());
+    texts.push(read(root.join("README.md")));
+    texts.extend(files(&root.join("docs"), &["md"]).into_iter().map(read));
+    // Tables and pages of each kind of result.
+    texts.extend(files(&root.join("crates/report/tests/snapshots"), &["snap"]).into_iter().map(read));
+    let sources = files(&root.join("crates"), &["rs"]).into_iter().filter(|path| {
+        let parts: Vec<_> = path.iter().filter_map(|part| part.to_str()).collect();
+        parts.contains(&"src") && !parts.contains(&"tests") && !parts.contains(&"tests.rs")
+    });
+    texts.extend(sources.map(|path| (path.display().to_string(), messages(&path))));
+    assert!(texts.len() > 500, "{} texts", texts.len());
+    let mut wrong = Vec::new();
+    for (name, text) in &texts {
+        for line in text.lines() {
+            let other = PERCENTILES.iter().find(|other| line.contains(**other));
+            wrong.extend(other.map(|other| format!("{name}: '{other}' in: {}", line.trim())));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let run = &texts.iter().find(|(name, _)| name.ends_with("snapshots__run-text.snap")).unwrap().1;
+    assert!(run.contains("p99"), "a table of latencies names its percentiles");
+}

@@ -93,3 +93,10 @@ fn readme_pictures_match_the_output() {
         assert!(read("docs/portrait.svg") == portrait, "docs/probe.md shows another picture: {RENEW}");
     }
 }
+
+#[test]
+fn readme_says_what_exit_status_1_of_a_study_means() {
+    let readme = read("README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = "A study also exits with 1 if a figure misses a published number";
+    assert!(readme.contains(said), "the README lacks: {said}");
+}

@@ -130,7 +130,7 @@ figure!(
 );
 pub const ADVICE_P99: Figure = Figure {
     id: "advice-p99-holds",
-    what: "the same for the 99th percentile, within 25% of what is stated or of its range: percent",
+    what: "the same for the p99, within 25% of what is stated or of its range: percent",
     goal: None,
     command: COMMAND,
     read: |output| number_after(output, "advice-p99-holds:"),

@@ -35,7 +35,7 @@ pub const P50: Figure = Figure {
 
 pub const P99: Figure = Figure {
     id: "serve-p99",
-    what: "the same for the 99th percentile",
+    what: "the same for the p99",
     goal: Some(Goal::AtMost(10.0, Some(5.0))),
     command: COMMAND,
     read: |output| of_drive(output, "p99 off by"),
