@@ -149,9 +149,9 @@ pub(super) fn median(mut values: Vec<f64>) -> f64 {
     if values.len() % 2 == 1 { values[half] } else { f64::midpoint(values[half - 1], values[half]) }
 }
 
-/// A query with both settings.
+/// A query with the default and with other settings.
 struct Compared {
-    /// Median times in seconds, with the defaults and with the advised settings.
+    /// Median times in seconds, with the defaults and with the other settings.
     seconds: [f64; 2],
     /// The median of the gains of the rounds, each of which has both times.
     gain: f64,
@@ -161,9 +161,9 @@ struct Compared {
 }
 
 impl Compared {
-    /// Compares the runs of a query, `None` where one of the two is missing.
-    fn of(measured: &Measured, device: &str, query: &str) -> Option<Self> {
-        let [before, after] = ["default", "advised"].map(|which| measured.runs(device, query, which, 1));
+    /// Compares the runs of a query with the settings `other`, `None` where one of the two is missing.
+    fn of(measured: &Measured, device: &str, query: &str, other: &str) -> Option<Self> {
+        let [before, after] = ["default", other].map(|which| measured.runs(device, query, which, 1));
         let mut gains: Vec<_> =
             before.iter().zip(&after).map(|(before, after)| before.seconds / after.seconds).collect();
         gains.sort_by(f64::total_cmp);
@@ -174,26 +174,30 @@ impl Compared {
     }
 }
 
-/// Returns the table of queries with default and with advised settings.
+/// Returns the table of queries with default and with advised settings, and with the defaults again: their gains show
+/// how uncertain those of the advice are.
 pub fn advice_table(measured: &Measured) -> String {
     let mut text = String::new();
-    let mut all_gains = Vec::new();
+    let (mut all_gains, mut all_again) = (Vec::new(), Vec::new());
     for device in measured.devices() {
         let settings = measured.advice.iter().find(|(of, settings)| of == device && !settings.is_empty());
         let settings = settings.map_or("nothing proposed", |(_, settings)| settings);
         let _ = writeln!(text, "{device}: {settings}");
-        text += "query  default s  advised s  times as fast  of the rounds  plan\n";
+        text += "query  default s  advised s  times as fast  of the rounds  plan   defaults again\n";
         let mut total = [0.0; 2];
         for query in measured.queries(device, "default") {
             let Some(Compared { seconds: [default, advised], gain, range: [low, high], is_same_plan }) =
-                Compared::of(measured, device, query)
+                Compared::of(measured, device, query, "advised")
             else {
                 continue;
             };
+            let again = Compared::of(measured, device, query, "again").map(|again| again.gain);
+            all_again.extend(again);
+            let again = again.map_or("-".into(), |again| format!("{again:.2}"));
             let plan = if is_same_plan { "same" } else { "other" };
             let _ = writeln!(
                 text,
-                "{query:<5}  {default:>9.3}  {advised:>9.3}  {gain:>13.2}  {low:.2} to {high:.2}   {plan}"
+                "{query:<5}  {default:>9.3}  {advised:>9.3}  {gain:>13.2}  {low:.2} to {high:.2}   {plan:<5}  {again:>14}"
             );
             total = [total[0] + default, total[1] + advised];
             all_gains.push(gain);
@@ -204,6 +208,10 @@ pub fn advice_table(measured: &Measured) -> String {
     text += &measured.verdicts();
     let (least, most) = range(&all_gains);
     let _ = writeln!(text, "advised against default: slowest {least:.2}, fastest {most:.2} times as fast");
+    if !all_again.is_empty() {
+        let (least, most) = range(&all_again);
+        let _ = writeln!(text, "the defaults again: slowest {least:.2}, fastest {most:.2} times as fast");
+    }
     text
 }
 
@@ -284,6 +292,7 @@ mod tests {
         time\tsim:a\tQ1\tadvised\t1\t1000\tq\ntime\tsim:a\tQ2\tadvised\t1\t1000\tp\n\
         time\tsim:a\tQ1\tadvised\t1\t2000\tq\ntime\tsim:a\tQ2\tadvised\t1\t1250\tp\n\
         time\tsim:a\tQ1\tdefault\t1\t4000\tp\ntime\tsim:a\tQ2\tdefault\t1\t1000\tp\n\
+        time\tsim:a\tQ2\tagain\t1\t1250\tp\ntime\tsim:a\tQ2\tagain\t1\t1000\tp\n\
         lateness\tsim:a\t\nlateness\tsim:b\tp99 is 30%\n";
 
     #[test]
@@ -294,14 +303,15 @@ mod tests {
                 table.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{table}"));
             line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
         };
-        assert_eq!(words("Q1"), ["Q1", "3.500", "1.500", "2.50", "2.00", "to", "3.00", "other"]);
-        assert_eq!(words("Q2"), ["Q2", "1.000", "1.125", "0.90", "0.80", "to", "1.00", "same"]);
+        assert_eq!(words("Q1"), ["Q1", "3.500", "1.500", "2.50", "2.00", "to", "3.00", "other", "-"]);
+        assert_eq!(words("Q2"), ["Q2", "1.000", "1.125", "0.90", "0.80", "to", "1.00", "same", "0.90"]);
         assert_eq!(words("all"), ["all", "4.500", "2.625", "1.71"]);
         for part in [
             "sim:a: effective_io_concurrency=8\n",
             "sim:a: valid",
             "sim:b: NOT VALID: p99 is 30%",
-            "slowest 0.90, fastest 2.50 times as fast",
+            "advised against default: slowest 0.90, fastest 2.50 times as fast",
+            "the defaults again: slowest 0.90, fastest 0.90 times as fast",
         ] {
             assert!(table.contains(part), "{part}\n{table}");
         }
