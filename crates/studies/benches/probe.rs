@@ -2,6 +2,14 @@
 //!
 //! `cargo bench --bench probe`; `cargo test --benches` runs each figure small. The file to be probed is
 //! made below the system's folder for temporary files; `FLASHLANE_BENCH_DIR` names another, on a disk.
+//! `FLASHLANE_ONLY` selects one part: `time`, `score`, `wide`, `full`, `today` or `file`, which are all measured
+//! without it, or `advice` or `bounds`, each of which takes more than an hour.
+//!
+//! Recommendations (`advice`) and bounds on latencies (`bounds`) are compared with runs on all cores. A second machine
+//! or process can take a share: `FLASHLANE_ADVICE` selects drives of the list of all, which begins with the profiles,
+//! each fresh, full and fragmented, in that order. `FROM..TO` are those from a number to before another,
+//! `FROM..TO/STEP` every STEP-th of these: `2..57/3` are all profiles fragmented. `FLASHLANE_EFFORT=quick` probes as
+//! `--quick` does.
 
 mod process;
 
@@ -26,7 +34,7 @@ fn main() {
         "wide" => return scored_wide(300),
         "full" => return scored_full(200),
         "today" => return scored_today(300),
-        "advice" => return advised(false),
+        "advice" => return compared(&advice_subjects(false), false),
         "bounds" => return bounded(&advice_subjects(false), false),
         "file" => return file(),
         _ => {}
@@ -36,9 +44,10 @@ fn main() {
     scored_wide(if quick { 2 } else { 300 });
     scored_full(if quick { 1 } else { 200 });
     scored_today(if quick { 1 } else { 300 });
-    advised(quick);
     if quick {
-        return;
+        let subjects = advice_subjects(quick);
+        compared(&subjects, quick);
+        return bounded(&subjects[..1], quick);
     }
     file();
 }
@@ -128,25 +137,19 @@ fn print_tallies(kind: &str, score: &Score) {
     }
 }
 
-/// Compares recommendations with runs on all profiles and 200 random drives. `FLASHLANE_ADVICE=FROM..TO` selects some
-/// of these, in that order, as all take more than an hour.
-fn advised(quick: bool) {
-    let subjects = advice_subjects(quick);
-    compared(&subjects, quick);
-    bounded(if quick { &subjects[..1] } else { &subjects }, quick);
-}
-
+/// Returns all profiles and 200 random drives, or the part of these that `FLASHLANE_ADVICE` selects.
 fn advice_subjects(quick: bool) -> Vec<Subject> {
-    let mut subjects = if quick { random(3, Seed(0)) } else { profiles() };
-    if !quick {
-        subjects.extend(random(200, Seed(0)));
-        if let Ok(range) = std::env::var("FLASHLANE_ADVICE") {
-            let (from, to) = range.split_once("..").expect("a range FROM..TO");
-            let [from, to] = [from, to].map(|bound| bound.parse::<usize>().expect("a number"));
-            subjects = subjects.drain(from..to.min(subjects.len())).collect();
-        }
+    if quick {
+        return random(3, Seed(0));
     }
-    subjects
+    let mut subjects = profiles();
+    subjects.extend(random(200, Seed(0)));
+    let Ok(selection) = std::env::var("FLASHLANE_ADVICE") else { return subjects };
+    let number = |text: &str| text.parse::<usize>().expect("a number");
+    let (range, step) = selection.split_once('/').unwrap_or((&selection, "1"));
+    let (from, to) = range.split_once("..").expect("a range FROM..TO");
+    let (from, to) = (number(from), number(to).min(subjects.len()));
+    subjects.drain(from..to).step_by(number(step)).collect()
 }
 
 fn effort(quick: bool) -> Effort {
@@ -155,6 +158,7 @@ fn effort(quick: bool) -> Effort {
     if is_quick { Effort::Quick } else { Effort::Normal }
 }
 
+/// Compares recommendations with runs.
 fn compared(subjects: &[Subject], quick: bool) {
     let done = AtomicUsize::new(0);
     // This may take hours, so each drive is reported when it is done.
@@ -208,21 +212,24 @@ fn bounded(subjects: &[Subject], quick: bool) {
         eprintln!("bounds on {done} of {} drives: {drive}", subjects.len());
         comparisons.iter().filter(|one| one.holds() != Some(true)).for_each(print_bound);
     });
-    let print = |name: &str, load: Option<&str>| {
-        let of: Vec<_> = all.iter().filter(|one| load.is_none_or(|load| one.load == load)).collect();
-        let share = |holds: Option<bool>| {
-            100.0 * of.iter().filter(|one| one.holds() == holds).count() as f64 / of.len().max(1) as f64
-        };
-        println!(
-            "{name}: {:.1} % of {} bounds hold, {:.1} % do not, {:.1} % are left open",
-            share(Some(true)),
-            of.len(),
-            share(Some(false)),
-            share(None)
-        );
+    let share = |load: Option<&str>, holds: Option<bool>| {
+        let of = all.iter().filter(|one| load.is_none_or(|load| one.load == load));
+        let (held, count) =
+            of.fold((0, 0), |(held, count), one| (held + u32::from(one.holds() == holds), count + 1));
+        100.0 * f64::from(held) / f64::from(count.max(1))
     };
-    print("advice-bounds", None);
-    bounds::LOADS.into_iter().for_each(|load| print(&format!("advice-bounds-{load}"), Some(load)));
+    println!(
+        "bounds-hold: {:.1} % of {} bounds on {} drives\nbounds-wrong: {:.1} %\nbounds-open: {:.1} %",
+        share(None, Some(true)),
+        all.len(),
+        subjects.len(),
+        share(None, Some(false)),
+        share(None, None)
+    );
+    for load in bounds::LOADS {
+        println!("bounds-hold-{load}: {:.1} %", share(Some(load), Some(true)));
+        println!("bounds-wrong-{load}: {:.1} %", share(Some(load), Some(false)));
+    }
 }
 
 fn print_bound(missed: &BoundComparison) {

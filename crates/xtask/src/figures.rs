@@ -179,6 +179,8 @@ const FIGURES: &[&Figure] = &[
     &probe::WIDE_TIME_P99,
     &probe::ADVICE,
     &probe::ADVICE_P99,
+    &probe::BOUNDS,
+    &probe::BOUNDS_WRONG,
     &probe::FILE_TIME,
     &probe::FILE_READ_TIME,
     &probe::FILE_INVENTED,
