@@ -64,8 +64,8 @@ pub struct Status {
     pub next_id: u64,
     /// Durable copies of the superblock: two, unless one is damaged.
     pub superblock_copies: usize,
-    /// Whether no superblock was found, so that blocks are known by their headers, and the device is opened for writing by
-    /// a repair only. Without a sound copy it may be known all the same, from one with other data in it.
+    /// Whether no superblock was found, so that blocks are known by their headers, and the device is opened for
+    /// writing by a repair only. Without a sound copy it may be known all the same, from one with other data in it.
     pub is_superblock_rebuilt: bool,
     /// Events since the device was opened.
     pub counts: Counts,

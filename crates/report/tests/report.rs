@@ -216,8 +216,8 @@ fn files_of_the_user_are_never_replaced() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), before);
 }
 
-/// The first screen of a page whose answer is a picture shows it: no table stands before it. A wide table is not cut off
-/// at the right, but scrolls within its own frame. Other pages have their figures beside the tables that they draw.
+/// The first screen of a page whose answer is a picture shows it: no table stands before it. A wide table is not cut
+/// off at the right, but scrolls within its own frame. Other pages have their figures beside the tables that they draw.
 #[test]
 fn page_shows_the_picture_before_tables_that_scroll() {
     let mut picture_first = Vec::new();

@@ -109,6 +109,14 @@ pub fn put_list(out: &mut Vec<u8>, list: &[u64]) {
     list.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
 }
 
+/// Returns the least key above all keys that begin with `prefix`; `None` where there is none.
+pub fn end_of_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let kept = prefix.iter().rposition(|&byte| byte < u8::MAX)? + 1;
+    let mut end = prefix[..kept].to_vec();
+    end[kept - 1] += 1;
+    Some(end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -95,17 +95,9 @@ fn without(key: Vec<u8>, failure: ReadFailure) -> ScanFailure {
     ScanFailure { failure, gap: Some(Gap { from: key, to }) }
 }
 
-/// Returns the least key above all keys that begin with `prefix`; `None` where there is none.
-pub fn end_of_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
-    let kept = prefix.iter().rposition(|&byte| byte < u8::MAX)? + 1;
-    let mut end = prefix[..kept].to_vec();
-    end[kept - 1] += 1;
-    Some(end)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::bytes::end_of_prefix;
 
     #[test]
     fn end_of_prefix_is_above_all_its_keys_and_below_the_next() {

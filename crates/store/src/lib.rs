@@ -54,8 +54,9 @@ mod tests;
 pub mod text;
 mod writes;
 
+pub use bytes::end_of_prefix;
 pub use counters::Counters;
-pub use entries::{Entries, end_of_prefix};
+pub use entries::Entries;
 pub use error::{
     CreateError, Gap, OpenError, OptionsError, ReadFailure, SalvageError, ScanFailure, StoreError,
     WriteError, WriteFailure,

@@ -6,8 +6,8 @@
 //!
 //! A merge of which nothing is left writes one tombstone all the same: its patch carries the record of the merge,
 //! without which a power cut between the deletes of the inputs could bring back what a deleted one covered. Once they
-//! are erased the patch is deleted (`Core::drop_tombstones`). Where no entry can be read, all being given up (`salvage`),
-//! that is the tombstone of the first key.
+//! are erased the patch is deleted (`Core::drop_tombstones`). Where no entry can be read, all being given up
+//! (`salvage`), that is the tombstone of the first key.
 //!
 //! A merge may end before a key, where blocks are few: the entries of its inputs from that key on are the *rests*,
 //! which stay in the runs of their inputs. They are copied to patches of their own, as outputs of the merge, so that

@@ -370,8 +370,8 @@ struct Outputs {
     stale: Vec<u64>,
 }
 
-/// Returns the patches that do not count, those that were dropped and others, and the output of a merge that is missing.
-/// The inputs of that do not count either: outputs that are there stand for a part of them.
+/// Returns the patches that do not count, those that were dropped and others, and the output of a merge that is
+/// missing. The inputs of that do not count either: outputs that are there stand for a part of them.
 fn dead_patches(
     patches: &BTreeMap<u64, PatchFooter>,
     dropped: BTreeSet<u64>,

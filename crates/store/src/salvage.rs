@@ -6,8 +6,7 @@
 //! keys are stated to be lost. The statement is part of the store's [`Loss`](crate::Loss) until it is acknowledged;
 //! after that it only serves merges.
 
-use crate::bytes::{Reader, put_bytes, put_varint};
-use crate::entries::end_of_prefix;
+use crate::bytes::{Reader, end_of_prefix, put_bytes, put_varint};
 use crate::error::{Gap, OpenError};
 use crate::text::escape;
 use std::fmt;

@@ -6,7 +6,7 @@
 //!
 //! [`Slices::even`](crate::Slices::even) parts keys by two bytes, so that all keys of all faces lie in one slice.
 
-use crate::entries::end_of_prefix;
+use crate::bytes::end_of_prefix;
 
 /// Begins the keys of all faces. Values of the server's other types begin with the same bytes.
 pub const MARK: &[u8] = b"\0FL";

@@ -153,8 +153,8 @@ pub(crate) fn dropped(patches: &BTreeMap<u64, PatchFooter>) -> BTreeSet<u64> {
 }
 
 /// Compares the patches that are there with what the newest statement says: see the header of this file. `dead` are
-/// those that do not count. Statements from before the salvage with number `salvaged` count what it gave up. Returns the
-/// census of those that are missing, and the error that says so, where there are any.
+/// those that do not count. Statements from before the salvage with number `salvaged` count what it gave up. Returns
+/// the census of those that are missing, and the error that says so, where there are any.
 pub(crate) fn missing_patches(
     patches: &BTreeMap<u64, PatchFooter>,
     dead: &BTreeSet<u64>,

@@ -3,12 +3,12 @@
 //! # The order, and why a power cut at any time is safe
 //! 1. The header of the log records what is given up. Before that nothing has changed; from then on openings do not
 //!    compare what is from before ([`Salvage`]), and merges leave out what is given up.
-//! 2. Blocks that cannot be recognised and damaged units are erased. Where a power cut brings one back it is damage again,
-//!    which a further salvage ends; all later patches name those that may come back whole (`dropped`).
-//! 3. Patches of which a part cannot be read are rewritten, by merges of one input. Those that are left when the power is
-//!    cut, or for which there is no room, wait for other merges.
-//! 4. Keys whose values have pieces that cannot be read are deleted, and then these pieces. A further salvage finds those
-//!    that are left.
+//! 2. Blocks that cannot be recognised and damaged units are erased. Where a power cut brings one back it is damage
+//!    again, which a further salvage ends; all later patches name those that may come back whole (`dropped`).
+//! 3. Patches of which a part cannot be read are rewritten, by merges of one input. Those that are left when the
+//!    power is cut, or for which there is no room, wait for other merges.
+//! 4. Keys whose values have pieces that cannot be read are deleted, and then these pieces. A further salvage finds
+//!    those that are left.
 
 use super::Core;
 use crate::bytes::Reader;

@@ -37,6 +37,12 @@ pub fn salvage(place: &Place, options: SalvageOptions) -> Result<Status, Failure
     // The verdict names it.
     place.take_loss();
     let device = place.named();
+    let told = match damage.lost.is_empty() {
+        true => "Nothing is lost: what cannot be read was replaced since\n".to_owned(),
+        false => {
+            format!("Each command says what it lost until 'flashlane store salvage {device} --acknowledge'\n")
+        }
+    };
     if !options.destroy_data {
         print(&format!(
             "Verdict: damaged\n{}Nothing was changed. Go back to a copy of device and log; if there is none, 'flashlane store \
@@ -46,11 +52,7 @@ pub fn salvage(place: &Place, options: SalvageOptions) -> Result<Status, Failure
         return Ok(Status::Failed);
     }
     store.store().salvage(&damage).map_err(|error| not_salvaged(place, error))?;
-    print(&format!(
-        "Verdict: salvaged\n{}The store takes writes. Each command says what it lost until 'flashlane store salvage {device} \
-         --acknowledge'\n",
-        found(&damage)
-    ))?;
+    print(&format!("Verdict: salvaged\n{}The store takes writes. {told}", found(&damage)))?;
     Ok(Status::Done)
 }
 
