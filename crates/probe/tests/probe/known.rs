@@ -148,10 +148,15 @@ pub(crate) fn made_with_seed(order: &str, overrides: &[(&str, &str)], seed: u64)
     Drive::new(&profile::parse("made", &with_sector, &overrides).unwrap(), Seed(seed))
 }
 
-/// Creates a drive of settings in a text: pairs of a key and a value, with commas between them.
+/// Creates a drive of settings in a text: pairs of a key and a value, with commas between them, as a score prints them.
 pub(crate) fn made_of(order: &str, settings: &str, seed: u64) -> Drive {
     let pairs = settings.split(", ").map(|pair| pair.split_once(' ').expect("a key and a value"));
-    made_with_seed(order, &pairs.collect::<Vec<_>>(), seed)
+    let mut pairs: Vec<_> = pairs.collect();
+    if pairs.contains(&("flash.planes", "1")) {
+        // Refused as without effect, where it is given beside a profile.
+        pairs.retain(|(key, _)| *key != "flash.multi_plane");
+    }
+    made_with_seed(order, &pairs, seed)
 }
 
 /// Chunk, page, degree, sub-domains and mapping are right or not determined.
