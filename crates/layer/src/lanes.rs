@@ -103,7 +103,8 @@ pub struct Lanes<D> {
     table: RecordTable<Pending>,
     /// Requests in flight below, by their ids there.
     in_flight_below: BTreeMap<RequestId, Purpose>,
-    next: u64,
+    /// Number of the next request below.
+    next_request: u64,
     /// Number of accepted requests that have not completed.
     in_flight: u32,
     /// Whether a background write is in flight.
@@ -219,7 +220,7 @@ impl<D: DataDevice> Lanes<D> {
             superblock,
             layout,
             in_flight_below: BTreeMap::new(),
-            next,
+            next_request: next,
             in_flight: 0,
             is_background_writing: false,
             ready: Vec::new(),
@@ -260,7 +261,7 @@ impl<D: DataDevice> Lanes<D> {
             self.write_sectors();
         }
         self.ready.append(&mut out);
-        let mut blocking = Blocking { device: &mut self.below, next: &mut self.next };
+        let mut blocking = Blocking { device: &mut self.below, next: &mut self.next_request };
         let opened = read_state(&mut blocking, RecoverOptions::default(), false, |_| Ok(()))?.opened;
         self.is_recovered = false;
         self.damage = Damage { foreign_units: self.foreign_units(), ..opened.damage };

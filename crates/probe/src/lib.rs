@@ -11,7 +11,8 @@
 //! dies.
 //!
 //! # Which file finds what
-//! `survey` runs the stages on a `session`, which owns the bench and collects findings; `portrait` joins them.
+//! `survey` runs the stages on a `session`, which owns the bench and collects findings: those of `structure`, of
+//! `recommend`, and of `destructive`, which write. `portrait` joins the findings.
 //!
 //! | finding | experiments, in this order, until it is found |
 //! | --- | --- |
@@ -27,7 +28,7 @@
 //! | reclaim unit | `reclaim`: the `pauses` of `rewrites` |
 //! | SLC cache | `slc_cache`, from an `slc_fall` of the rate |
 //! | reach of the mapping cache | `mapping_reach` |
-//! | recommendations | `recommend`: `grid`, `choice`, `confirm`; `writes` and `fragmented` for what is sustained; `advice_text` |
+//! | recommendations | `recommend`: `grid`, `choice`, `confirm` (of a `load`, as a `point_measurement` with its `tail`); `writes` and `fragmented` for what is sustained; `advice_text` |
 //!
 //! They share `bus_time`, `array_time`, `flash_read`, `beside` (what happens beside a program), `dies` and `pair`
 //! (which chunks share a die), and `pattern`, `numbers`, `repetitions` (what counts as seen).

@@ -105,7 +105,7 @@ impl Drive {
     /// # Panics
     /// As [`Drive::new`].
     pub fn new_watched(config: &DriveConfig, seed: Seed, watch: StopCheck<'_>) -> Result<Self, MakeError> {
-        assert!(config.lanes.is_none(), "a profile with [lanes] is that of an Sdf");
+        assert!(!config.has_erase_units(), "a profile with [lanes] or [zones] is that of another drive");
         let geometry = Geometry::new(config);
         let translation = Translation::new(config, &geometry, seed, watch)?;
         let transfers = LinkTransfers {

@@ -7,13 +7,13 @@
 //!
 //! Real devices share the machine's clock and report no events. With requests in flight on one of them the store waits
 //! there; with requests on both it waits for the descriptors of both, and spins on neither. Where a device has no
-//! descriptor, it waits on each in turn for [`SLICE`], so that a completion is seen at most that much later.
+//! descriptor, it waits on each in turn for [`TURN`], so that a completion is seen at most that much later.
 
 use flashlane_base::{Duration, Instant};
 use flashlane_device::Readiness;
 
 /// Longest wait on one of two real devices.
-pub(crate) const SLICE: Duration = Duration::from_us(50);
+pub(crate) const TURN: Duration = Duration::from_us(50);
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

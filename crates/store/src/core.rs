@@ -422,8 +422,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         match (purpose, outcome) {
             (Purpose::Get(get), BlockOutcome::Get(result)) => self.get_read(get, result),
             (Purpose::GetPiece { get, nth }, BlockOutcome::Get(result)) => self.piece_read(get, nth, result),
-            (Purpose::Scan { scan, cursor, structure }, BlockOutcome::Get(result)) => {
-                self.scan_read(scan, (cursor, block), structure, result);
+            (Purpose::Scan { scan, cursor, structure_version }, BlockOutcome::Get(result)) => {
+                self.scan_read(scan, (cursor, block), structure_version, result);
             }
             (Purpose::MergeRead { slice, cursor }, BlockOutcome::Get(result)) => {
                 self.merge_read(slice, (cursor, block), result);

@@ -42,7 +42,7 @@ pub(crate) struct Plan {
     pub(crate) upper: Vec<u8>,
     pub(crate) number: u64,
     /// Structure of the slice when the merge began.
-    pub(crate) structure: u64,
+    pub(crate) structure_version: u64,
     pub(crate) level: u8,
     pub(crate) run: u64,
     /// Entries with this key and above stay in the runs of their inputs.

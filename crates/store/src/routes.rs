@@ -15,7 +15,7 @@ pub(crate) enum Purpose {
     Scan {
         scan: Ticket,
         cursor: usize,
-        structure: u64,
+        structure_version: u64,
     },
     MergeRead {
         slice: u32,

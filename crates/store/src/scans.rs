@@ -43,7 +43,7 @@ pub(crate) struct Scan {
     /// begin the next.
     pub(crate) gathering: Option<(Vec<u8>, Option<Version>)>,
     /// The slice's structure for which the cursors were made.
-    pub(crate) structure: Option<u64>,
+    pub(crate) structure_version: Option<u64>,
     /// Plans since then.
     plans: u32,
     pub(crate) page: Page,
@@ -83,15 +83,15 @@ impl Scan {
             cursors: Vec::new(),
             heads: Vec::new(),
             gathering: None,
-            structure: None,
+            structure_version: None,
             plans: 0,
             page: Page::default(),
         }
     }
 
     /// Looks at a slice anew, whose patches or containers are others now.
-    pub(crate) fn restart(&mut self, cursors: Vec<Cursor>, structure: u64) {
-        (self.cursors, self.structure) = (cursors, Some(structure));
+    pub(crate) fn restart(&mut self, cursors: Vec<Cursor>, structure_version: u64) {
+        (self.cursors, self.structure_version) = (cursors, Some(structure_version));
         (self.gathering, self.plans) = (None, 0);
         self.heads.clear();
     }

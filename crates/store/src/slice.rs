@@ -126,7 +126,7 @@ pub(crate) struct Slice {
     undeleted: BTreeSet<u64>,
     prospects: Prospects,
     /// Grows with every change of the containers and patches that a scan reads, except for added entries.
-    structure: u64,
+    structure_version: u64,
 }
 
 impl Slice {
@@ -144,7 +144,7 @@ impl Slice {
             undeleted: BTreeSet::new(),
             prospects: Prospects::default(),
             // Unique over all slices.
-            structure: u64::from(number) << 40,
+            structure_version: u64::from(number) << 40,
         }
     }
 
@@ -177,8 +177,8 @@ impl Slice {
     }
 
     /// Grows with every change of the containers and patches that a scan reads, except for added entries.
-    pub(crate) fn structure(&self) -> u64 {
-        self.structure
+    pub(crate) fn structure_version(&self) -> u64 {
+        self.structure_version
     }
 
     pub(crate) fn delayed(&mut self) -> &mut DelayedWrites {
@@ -240,7 +240,7 @@ impl Slice {
     /// Replaces patches, whose blocks are superseded from now on.
     pub(crate) fn replace(&mut self, inputs: &[u64], outputs: impl IntoIterator<Item = Arc<Patch>>) {
         self.levels.replace(inputs, outputs);
-        self.structure += 1;
+        self.structure_version += 1;
         self.undeleted.extend(inputs);
     }
 
@@ -288,14 +288,17 @@ impl Slice {
         if self.merge.is_some() || self.is_placing() {
             return false;
         }
-        let asked = self.prospects.in_shape.filter(|&(structure, _)| structure == self.structure);
+        let asked = self
+            .prospects
+            .in_shape
+            .filter(|&(structure_version, _)| structure_version == self.structure_version);
         !asked.is_some_and(|(_, most)| most == u64::MAX || blocks() <= most)
     }
 
     /// Notes that no merge can begin with up to `blocks` blocks until the structure changes; [`u64::MAX`] where there
     /// is none.
     pub(crate) fn set_in_shape(&mut self, blocks: u64) {
-        self.prospects.in_shape = Some((self.structure, blocks));
+        self.prospects.in_shape = Some((self.structure_version, blocks));
     }
 
     /// Lets the policy be asked again.
@@ -305,7 +308,7 @@ impl Slice {
 
     /// Lets the policy be asked again, unless the patches are as dense as merges make them.
     pub(crate) fn ask_again_for_space(&mut self) {
-        if self.prospects.dense != Some(self.structure) {
+        if self.prospects.dense != Some(self.structure_version) {
             self.ask_again();
         }
     }
@@ -313,7 +316,7 @@ impl Slice {
     /// Notes that the patches are as dense as merges make them.
     pub(crate) fn set_dense(&mut self) {
         self.set_in_shape(u64::MAX);
-        self.prospects.dense = Some(self.structure);
+        self.prospects.dense = Some(self.structure_version);
     }
 
     /// Most blocks that a merge may write: less than all once one found no room.
@@ -328,7 +331,7 @@ impl Slice {
     /// Returns whether useless tombstones are to be looked for, once for a structure.
     pub(crate) fn begin_pruning(&mut self) -> bool {
         let may_begin = self.merge.is_none() && self.undeleted.is_empty();
-        may_begin && self.prospects.pruned.replace(self.structure) != Some(self.structure)
+        may_begin && self.prospects.pruned.replace(self.structure_version) != Some(self.structure_version)
     }
 
     /// Returns whether a batch fits into the container.
@@ -341,7 +344,7 @@ impl Slice {
         assert!(!self.container.is_empty(), "an empty container is not frozen");
         let container = std::mem::take(&mut self.container);
         self.frozen.push_back(Frozen { container, creation, state: FlushState::Waiting });
-        self.structure += 1;
+        self.structure_version += 1;
     }
 
     /// Returns whether a patch is on its way to a level below 0.
@@ -382,7 +385,7 @@ impl Slice {
             };
             assert!(patch.fields.level == 0 || self.merge.is_none(), "a merge began beside a placed patch");
             self.levels.replace(&[], [patch]);
-            self.structure += 1;
+            self.structure_version += 1;
         }
         stated
     }

@@ -8,7 +8,7 @@ use crate::operation::{Pending, QueuedWrite, Ticket};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Pieces of a write that are being stored at once.
-const PIECES_IN_FLIGHT: usize = 4;
+pub(crate) const PIECES_IN_FLIGHT: usize = 4;
 
 /// A write in the log.
 #[derive(Clone, Copy, Debug)]

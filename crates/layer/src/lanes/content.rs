@@ -133,10 +133,10 @@ impl<D: DataDevice> Lanes<D> {
             .unwrap_or_else(|| Buffer::zeroed(length as usize));
         buffer.set_len(length as usize);
         let at = self.layout.head(self.layout.number(&read.pending.request)) + read.done_bytes;
-        let id = RequestId(self.next);
+        let id = RequestId(self.next_request);
         let request = Request::read(id.0, at, length);
         self.below.submit_with(request, buffer).map_err(|(error, _)| error)?;
-        self.next += 1;
+        self.next_request += 1;
         self.in_flight_below.insert(id, Purpose::Content(read));
         Ok(())
     }
@@ -207,7 +207,7 @@ impl<D: DataDevice> Lanes<D> {
         if let Err(failure) = pending.outcome {
             return self.fail(pending, failure, completed, out);
         }
-        let id = RequestId(self.next);
+        let id = RequestId(self.next_request);
         let request = pending.request;
         let offset_bytes = self.layout.offset_of(&request);
         let below = Request { id, lane: Lane(0), offset_bytes, durable: true, ..request };
@@ -220,7 +220,7 @@ impl<D: DataDevice> Lanes<D> {
         };
         match answer {
             Ok(()) => {
-                self.next += 1;
+                self.next_request += 1;
                 self.in_flight_below.insert(id, Purpose::Forwarded(pending));
             }
             Err(error) => self.fail(pending, failure_of(&error), completed, out),

@@ -118,7 +118,7 @@ impl<D: DataDevice> Device for Lanes<D> {
         });
         self.ready.extend(lost);
         (self.in_flight, self.is_background_writing) = (0, false);
-        let mut blocking = Blocking { device: &mut self.below, next: &mut self.next };
+        let mut blocking = Blocking { device: &mut self.below, next: &mut self.next_request };
         match read_state(&mut blocking, RecoverOptions::default(), self.checks_erased, |_| Ok(())) {
             Ok(StoredState { opened, records, found, foreign_heads })
                 if opened.superblock == self.superblock =>

@@ -25,8 +25,8 @@ impl<D: DataDevice> Lanes<D> {
     }
 
     fn write_superblock(&mut self, at: u64) {
-        let id = RequestId(self.next);
-        self.next += 1;
+        let id = RequestId(self.next_request);
+        self.next_request += 1;
         let write = Request::write(id.0, at, SECTOR_BYTES).durable();
         match self.below.submit_with(write, Buffer::from_slice(&self.superblock.encode())) {
             Ok(()) => {
@@ -39,8 +39,8 @@ impl<D: DataDevice> Lanes<D> {
     }
 
     fn write_sector(&mut self, due: Due, is_background: bool) {
-        let id = RequestId(self.next);
-        self.next += 1;
+        let id = RequestId(self.next_request);
+        self.next_request += 1;
         let write = Request::write(id.0, due.offset_bytes, SECTOR_BYTES).durable();
         match self.below.submit_with(write, due.buffer) {
             Ok(()) => {

@@ -44,7 +44,7 @@ impl<D: DataDevice> Lanes<D> {
             }
             _ => {}
         }
-        let id = RequestId(self.next);
+        let id = RequestId(self.next_request);
         let offset_bytes =
             if request.operation == Operation::Flush { 0 } else { self.layout.offset_of(&request) };
         let durable = request.operation == Operation::Write;
@@ -55,7 +55,7 @@ impl<D: DataDevice> Lanes<D> {
             }
             None => self.below.submit(below).map_err(|error| (error, None))?,
         }
-        self.next += 1;
+        self.next_request += 1;
         self.repairs_in_background |= durable;
         self.note_accepted(&request);
         self.in_flight_below.insert(id, Purpose::Forwarded(pending));
@@ -101,13 +101,13 @@ impl<D: DataDevice> Lanes<D> {
         pending: Pending,
         buffer: Option<Buffer>,
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
-        let id = RequestId(self.next);
+        let id = RequestId(self.next_request);
         let at = self.layout.head(self.layout.number(&pending.request));
         let write = Request::write(id.0, at, SECTOR_BYTES).durable();
         if let Err((error, _)) = self.below.submit_with(write, Buffer::zeroed(SECTOR_BYTES as usize)) {
             return Err((error, buffer));
         }
-        self.next += 1;
+        self.next_request += 1;
         self.repairs_in_background = true;
         self.note_accepted(&pending.request);
         if let Some(buffer) = buffer {

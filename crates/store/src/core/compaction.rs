@@ -100,7 +100,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             lower: slice.lower().to_vec(),
             upper: slice.upper().to_vec(),
             number,
-            structure: slice.structure(),
+            structure_version: slice.structure_version(),
             level: choice.level,
             run: choice.run.unwrap_or(number),
             until: choice.until,
@@ -272,7 +272,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let result = (merge.plan.level, Reverse(merge.plan.run));
         let is_rewrite = inputs.len() > 1 && merge.inputs.iter().all(|patch| patch.age() == result);
         let is_in_vain = is_rewrite && merge.written.len() >= inputs.len();
-        let is_unchanged = slice.structure() == merge.plan.structure;
+        let is_unchanged = slice.structure_version() == merge.plan.structure_version;
         slice.replace(&inputs, merge.written);
         slice.set_merge_blocks_max(u64::MAX);
         if is_in_vain && is_unchanged {

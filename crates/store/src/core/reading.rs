@@ -15,6 +15,7 @@ use crate::operation::{Outcome, Snapshot, Ticket, Value};
 use crate::reads::{Get, PiecesRead};
 use crate::routes::Purpose;
 use crate::scans::{Request, Scan, item};
+use crate::writes::PIECES_IN_FLIGHT;
 use flashlane_block::{BlockBytes, GetFailure};
 use flashlane_device::DataDevice;
 use std::collections::VecDeque;
@@ -22,8 +23,6 @@ use std::sync::Arc;
 
 /// Times that a read looks again where blocks were deleted under it.
 const RESTARTS: u32 = 16;
-/// Pieces of a value that are read at once.
-const PIECES_IN_FLIGHT: usize = 4;
 
 /// Returns the newest version of `key` up to `sequence` in the bytes of a group.
 fn find(bytes: &[u8], key: &[u8], sequence: u64) -> Result<Option<Version>, Malformed> {
@@ -254,12 +253,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         &mut self,
         ticket: Ticket,
         (cursor, block): (usize, u64),
-        structure: u64,
+        structure_version: u64,
         result: Result<BlockBytes, GetFailure>,
     ) {
         // A scan that looked again, or that ended, does not need the read any more.
         let Some(mut scan) = self.reads.take_scan(ticket) else { return self.reuse(result) };
-        if scan.structure != Some(structure) {
+        if scan.structure_version != Some(structure_version) {
             self.reuse(result);
             self.reads.add_scan(scan);
             return;
@@ -320,7 +319,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 if is_last {
                     return self.end_scan(scan, Ok(None));
                 }
-                (scan.slice, scan.structure) = (next as u32, None);
+                (scan.slice, scan.structure_version) = (next as u32, None);
                 scan.position = self.slices[next].lower().to_vec();
                 continue;
             };
@@ -340,9 +339,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// whether it is.
     fn read_for_scan(&mut self, scan: &mut Scan) -> Result<bool, ScanFailure> {
         let slice = &self.slices[scan.slice as usize];
-        let structure = slice.structure();
-        if scan.structure != Some(structure) {
-            scan.restart(slice.levels().cursors(&scan.position, scan.end.as_deref()), structure);
+        let structure_version = slice.structure_version();
+        if scan.structure_version != Some(structure_version) {
+            scan.restart(slice.levels().cursors(&scan.position, scan.end.as_deref()), structure_version);
         }
         scan.look_up(slice.containers());
         if !scan.is_blocked() {
@@ -352,7 +351,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             return Err(failure);
         }
         for (cursor, wanted) in scan.plan(&self.cache) {
-            let purpose = Purpose::Scan { scan: scan.pending.ticket, cursor, structure };
+            let purpose = Purpose::Scan { scan: scan.pending.ticket, cursor, structure_version };
             self.read_block(wanted.block, wanted.range, purpose)?;
         }
         // A group that the cache has may be malformed.

@@ -63,12 +63,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             }
             Wait::InTurn => {
                 self.is_blocks_turn = !self.is_blocks_turn;
-                let slice = until.min(self.now() + clocks::SLICE);
+                let turn = until.min(self.now() + clocks::TURN);
                 // A write of the log may have completed in its submission: blocks are not waited for then.
                 if !self.is_blocks_turn {
-                    self.step_log(slice);
+                    self.step_log(turn);
                 } else if !self.log.step(Instant::ZERO) {
-                    self.step_blocks(slice);
+                    self.step_blocks(turn);
                 }
             }
         }

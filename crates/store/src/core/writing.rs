@@ -192,7 +192,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         for number in 0..self.slices.len() {
             while let Some(mut write) = self.slices[number].next_write() {
                 set_sequence(&mut write.entries, self.last_sequence + 1);
-                if !self.has_room(number, &write) {
+                if !self.make_room(number, &write) {
                     self.slices[number].requeue(write);
                     break;
                 }
@@ -201,8 +201,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
-    /// Returns whether a write can be added to its slice's container, which is frozen where it is full.
-    fn has_room(&mut self, slice: usize, write: &QueuedWrite) -> bool {
+    /// Freezes the container that stands in a write's way. Returns whether the write can be added to its slice's
+    /// container now; otherwise log or memory have no room for it before the frozen one is written.
+    fn make_room(&mut self, slice: usize, write: &QueuedWrite) -> bool {
         if !self.log.has_room(Record::encoded_bytes(&write.entries)) {
             self.freeze_oldest();
             return false;
@@ -214,6 +215,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if !self.slices[slice].fits(&self.shape, &write.entries) {
             self.freeze(slice);
         }
+        debug_assert!(
+            self.slices[slice].fits(&self.shape, &write.entries),
+            "an empty container takes any write"
+        );
         true
     }
 

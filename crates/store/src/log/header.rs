@@ -319,7 +319,7 @@ pub(crate) fn read_header<L: DataDevice>(device: &mut L) -> Result<FoundHeader, 
                     return Err(OpenError::NoLog { device: name });
                 }
                 let layout = LogLayout::of_device(&profile, page, (header_pages, mark_pages), ring_pages)?;
-                let damaged = damaged_copy(device, &layout, first == 0, header_bytes);
+                let damaged = damaged_copy(device, &layout, &config, first == 0, header_bytes);
                 return Ok(FoundHeader { config, layout, damaged });
             }
             // A damaged byte can be taken for the version: a sound copy decides.
@@ -339,6 +339,7 @@ pub(crate) fn read_header<L: DataDevice>(device: &mut L) -> Result<FoundHeader, 
 fn damaged_copy<L: DataDevice>(
     device: &mut L,
     layout: &LogLayout,
+    config: &LogConfig,
     first_is_sound: bool,
     header_bytes: u64,
 ) -> Option<DamagedCopy> {
@@ -354,10 +355,18 @@ fn damaged_copy<L: DataDevice>(
     if found == Some(header) {
         return None;
     }
+    // What a store is created with is the same in every header of it: so a copy that a power cut left as it was before
+    // a salvage, or tore, is ours, whatever it states.
+    let created = LogConfig { salvage: None, ..config.clone() }.encode(layout.pages).len().min(header.len());
+    let is_alike = |found: &[u8]| {
+        [0..size_of_val(&MAGIC), HEAD_BYTES as usize..created]
+            .into_iter()
+            .all(|part| found[part.clone()] == header[part])
+    };
     // Bytes that are nearly all those of a header, or that are gone, are nobody else's.
     let is_ours = found.is_none_or(|found| {
         let same = found.iter().zip(header).filter(|(found, own)| found == own).count();
-        same * 2 > header.len() || found.iter().all(|&byte| byte == 0)
+        same * 2 > header.len() || is_alike(found) || found.iter().all(|&byte| byte == 0)
     });
     Some(DamagedCopy { offset_bytes, repair: is_ours.then_some(sound) })
 }

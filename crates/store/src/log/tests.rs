@@ -547,3 +547,27 @@ fn damaged_copy_of_the_header_is_repaired_by_the_next_write() {
         assert_eq!((records.len(), log.damaged_header().is_none()), (1, is_ours));
     }
 }
+
+#[test]
+fn copy_of_the_header_from_before_a_salvage_is_ours() {
+    use crate::salvage::{LostKeys, LostRange, Salvage};
+    let range = |nth: u8| LostRange {
+        keys: crate::Gap { from: vec![nth; 40], to: vec![nth, 255] },
+        last_write: u64::from(nth),
+    };
+    let lost = LostKeys { ranges: (0..12).map(range).collect(), blocks: 1 };
+    let salvage = Salvage { last_write: 20, number: 3, is_acknowledged: false, lost };
+    // A power cut left either copy as it was, or tore it between two sectors.
+    for (copy, old_sectors) in [(0, 8), (4096, 8), (4096, 1), (0, 1)] {
+        let mut disk = create(24, 4).into_device();
+        let before = disk.bytes_mut()[..8192].to_vec();
+        let header = read_header(&mut disk).expect("it is sound");
+        let config = LogConfig { salvage: Some(salvage.clone()), ..header.config };
+        write_header(&mut disk, &header.layout, &config).expect("the disk is sound");
+        let old = copy..copy + old_sectors * 512;
+        disk.bytes_mut()[old.clone()].copy_from_slice(&before[old]);
+        let found = read_header(&mut disk).expect("one copy is sound");
+        let damaged = found.damaged.expect("the copies differ");
+        assert!(damaged.repair.is_some(), "{old_sectors} old sectors at {copy}");
+    }
+}
