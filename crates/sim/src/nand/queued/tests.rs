@@ -51,21 +51,24 @@ fn run_until_finished(
     finished
 }
 
+/// Three units of three pages are moved, and their block erased.
+const GC: Gc = Gc {
+    moves: 3,
+    pages_read: 3,
+    summaries: 0,
+    erases: 1,
+    moved_from: PageType::MEAN,
+    planes: 1,
+    is_paced_step: false,
+};
+
 #[test]
 fn every_interrupted_gc_of_an_idle_die_completes() {
     let planes = 3;
     let mut flash = one_die("4");
     let (mut now, mut events, die) = (Instant::ZERO, EventQueue::default(), DieId(0));
     for plane in (0..planes).map(PlaneId) {
-        let work = Work::Gc(Gc {
-            moves: 3,
-            pages_read: 3,
-            summaries: 0,
-            erases: 1,
-            moved_from: PageType::MEAN,
-            planes: 1,
-            is_paced_step: false,
-        });
+        let work = Work::Gc(GC);
         let (owner, class) = (Owner::IdleGc, Class::IdleGc);
         flash.enqueue(FlashOperation { work, owner, class, defer: Defer::No, plane }, now, &mut events);
     }
@@ -188,15 +191,7 @@ fn multi_plane_operations_are_counted_once_whatever_their_planes() {
     while !run_until_finished(&mut flash, &mut now, &mut events).is_empty() {}
     assert_eq!(flash.media.counters().multi_plane, 1);
     let program = Program { units: 4, ..Program::of(Lpn(0), 4 * 4096) };
-    let gc = Gc {
-        moves: 2,
-        pages_read: 2,
-        summaries: 0,
-        erases: 1,
-        moved_from: PageType::MEAN,
-        planes: 4,
-        is_paced_step: false,
-    };
+    let gc = Gc { moves: 2, pages_read: 2, planes: 4, ..GC };
     // Two moves and an erase are three.
     for (work, count) in
         [(Work::Program(program), 2), (Work::Gc(gc), 5), (Work::Erase(Erase { times: 1, planes: 4 }), 6)]
@@ -329,15 +324,7 @@ fn read_beside(work: Work, after: Duration, settings: &[(&str, &str)]) -> Durati
 
 #[test]
 fn read_suspends_a_program_whose_data_were_on_the_bus() {
-    let gc = Gc {
-        moves: 3,
-        pages_read: 3,
-        summaries: 0,
-        erases: 1,
-        moved_from: PageType::MEAN,
-        planes: 1,
-        is_paced_step: false,
-    };
+    let gc = GC;
     let program = Program::of(Lpn(0), 4096);
     for policy in ["read-first", "fifo"] {
         let settings =
