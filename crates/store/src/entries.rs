@@ -91,8 +91,7 @@ impl<D: DataDevice, L: DataDevice> Drop for Entries<'_, D, L> {
 
 /// Returns the failure of a scan that lacks one key.
 fn without(key: Vec<u8>, failure: ReadFailure) -> ScanFailure {
-    let to = [&key[..], &[0]].concat();
-    ScanFailure { failure, gap: Some(Gap { from: key, to }) }
+    ScanFailure { failure, gap: Some(Gap::of_key(key)) }
 }
 
 #[cfg(test)]

@@ -446,6 +446,14 @@ pub struct Gap {
     pub to: Vec<u8>,
 }
 
+impl Gap {
+    /// Returns the gap of one key.
+    pub fn of_key(key: Vec<u8>) -> Self {
+        let to = [&key[..], &[0]].concat();
+        Self { from: key, to }
+    }
+}
+
 /// Why a scan failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanFailure {

@@ -42,12 +42,6 @@ impl Loss {
     pub fn is_open(&self) -> bool {
         !self.blocks.is_empty() || self.units > 0 || self.missing.is_some()
     }
-
-    /// Returns whether the newest version of a key may be lost, where that of `write` is the newest that was found.
-    pub(crate) fn may_have_held(&self, key: &[u8], write: Option<u64>) -> bool {
-        let is_stated = self.stated.as_ref().is_some_and(|stated| stated.may_hold(key, write));
-        is_stated || self.is_open() && write.is_none()
-    }
 }
 
 fn counted(count: u64, what: &str) -> String {

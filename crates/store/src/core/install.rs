@@ -151,7 +151,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Returns the loss, where it may have taken the newest version of a key. `write` is the number of the newest one
     /// that was found.
     pub(super) fn loss_of(&self, key: &[u8], write: Option<u64>) -> Option<Loss> {
-        self.loss().filter(|loss| loss.may_have_held(key, write))
+        // Most gets find a version, and nothing is stated of its key: what is damaged is not counted for these.
+        let stated = self.salvage.as_ref().and_then(Salvage::stated);
+        if stated.is_some_and(|stated| stated.may_hold(key, write)) {
+            return self.loss();
+        }
+        write.is_none().then(|| self.loss())?.filter(Loss::is_open)
     }
 
     /// Returns why blocks or records are missing, where they are.

@@ -58,8 +58,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let DamagedValues { keys, pieces } = self.scrub_values();
         // Until the loss is acknowledged the deletes do not count.
         let last_write = self.last_sequence + keys.len() as u64;
-        let one = |key: &Vec<u8>| Gap { from: key.clone(), to: [key, &[0][..]].concat() };
-        let ranges = keys.iter().map(|key| LostRange { keys: one(key), last_write }).collect();
+        let range = |key: &Vec<u8>| LostRange { keys: Gap::of_key(key.clone()), last_write };
+        let ranges = keys.iter().map(range).collect();
         lost.extend(LostKeys { ranges, blocks: 0 });
         let units = self.blocks.damaged_since_written().count() as u64;
         let known = self.missing_patches.blocks.max(self.missing.is_some().into());

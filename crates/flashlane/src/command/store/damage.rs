@@ -60,9 +60,9 @@ impl Unread {
 }
 
 /// Names a range of keys.
-pub fn range_named(Gap { from, to }: &Gap) -> String {
-    let only = [from, &[0][..]].concat();
-    match *to == only {
+pub fn range_named(gap: &Gap) -> String {
+    let Gap { from, to } = gap;
+    match *gap == Gap::of_key(from.clone()) {
         true => format!("'{}'", escape(from)),
         false => format!("from '{}' on and below '{}'", escape(from), escape(to)),
     }
