@@ -176,6 +176,15 @@ pub fn render(format: Format, report: &Report) -> String {
     }
 }
 
+/// Renders several results: a comparison of those of a kind, or the JSON of each.
+pub fn render_several(format: Format, reports: &[&Report]) -> String {
+    match format {
+        Format::Text => flashlane_report::text_of_several(reports, width()),
+        Format::Csv => flashlane_report::csv_of_several(reports),
+        Format::Json => reports.iter().map(|report| render(format, report)).collect(),
+    }
+}
+
 /// Formats JSON indented, with a line end.
 pub fn json(value: &Value) -> String {
     format!("{value:#}\n")

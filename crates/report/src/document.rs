@@ -113,8 +113,7 @@ pub(crate) struct Advice {
 #[derive(Clone, Debug)]
 pub(crate) struct Fact {
     pub label: String,
-    pub value: String,
-    pub tone: Tone,
+    pub value: Cell,
 }
 
 /// A table.
@@ -129,8 +128,19 @@ pub(crate) struct Table {
     pub figures: Vec<String>,
     /// Shown on pages only.
     pub is_for_page: bool,
-    /// Rows of several results can be joined to one table for comparison.
-    pub is_comparable: bool,
+    pub comparable: Comparable,
+}
+
+/// How a table is compared with that of another result.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Comparable {
+    /// Not at all.
+    #[default]
+    No,
+    /// Its rows are joined with those of the other.
+    Rows,
+    /// Value by value; the first `labels` cells of a row name it.
+    Values { labels: usize },
 }
 
 /// A column of a table.
@@ -179,11 +189,16 @@ pub(crate) enum Tone {
 
 impl Fact {
     pub fn new(label: &str, value: impl Into<String>) -> Self {
-        Self { label: label.into(), value: value.into(), tone: Tone::Plain }
+        Self { label: label.into(), value: Cell::text(value) }
+    }
+
+    /// Returns a fact with a value that has another form for programs.
+    pub fn exact(label: &str, value: impl Into<String>, exact: impl Into<String>) -> Self {
+        Self { label: label.into(), value: Cell::exact(value, exact) }
     }
 
     pub fn tone(self, tone: Tone) -> Self {
-        Self { tone, ..self }
+        Self { value: self.value.tone(tone), ..self }
     }
 }
 

@@ -24,7 +24,7 @@ mod uflip;
 mod uflip_plan;
 
 use crate::ReportError;
-use crate::document::{Cell, Column, Document, Fact, Row, Table};
+use crate::document::{Cell, Column, Comparable, Document, Fact, Row, Table};
 use crate::format::{capitalised, exact, plain_name, plain_value, time_ns};
 use flashlane_result::advice::AdviceResult;
 use flashlane_result::calibration::CalibrationResult;
@@ -164,7 +164,8 @@ fn rate(of: f64, elapsed_s: f64) -> Option<f64> {
 
 /// Returns a fact with a rate over `elapsed_s`, a dash over no time.
 fn rate_fact(name: &str, label: &str, of: f64, elapsed_s: f64) -> Option<Fact> {
-    Some(Fact::new(label, plain_value(name, &scalar(rate(of, elapsed_s)))))
+    let value = scalar(rate(of, elapsed_s));
+    Some(Fact::exact(label, plain_value(name, &value), exact(&value)))
 }
 
 /// Returns a cell with a time, which may be unknown.
@@ -207,7 +208,8 @@ fn field_table(title: &str, fields: &Map<String, Value>) -> Option<Table> {
         .map(|(name, value)| Row::new(vec![Cell::exact(plain_name(name), name), cell(name, value)]))
         .collect();
     let columns = vec![Column::left("What", "name"), Column::right("Value", "value")];
-    (!rows.is_empty()).then(|| Table { title: title.into(), columns, rows, ..Table::default() })
+    let comparable = Comparable::Values { labels: 1 };
+    (!rows.is_empty()).then(|| Table { title: title.into(), columns, rows, comparable, ..Table::default() })
 }
 
 /// Returns a table with a row for each part, labelled in column `first`; the columns are all plain fields of any part.
@@ -244,5 +246,5 @@ fn part_table(
 /// Returns a fact; its name determines the format. `None` for an unknown value.
 fn fact(name: &str, label: &str, value: impl Serialize) -> Option<Fact> {
     let value = scalar(value);
-    (!value.is_null()).then(|| Fact::new(label, plain_value(name, &value)))
+    (!value.is_null()).then(|| Fact::exact(label, plain_value(name, &value), exact(&value)))
 }

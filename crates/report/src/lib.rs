@@ -4,6 +4,7 @@
 //! one (`flashlane.probe/1`, `flashlane.run/1`, `flashlane.study/1` …), which it reads once into these types. Either is
 //! converted to one document (`kinds`), which all output formats render.
 
+mod comparison;
 mod csv;
 mod directory;
 mod document;
@@ -146,6 +147,24 @@ impl Report {
     pub fn csv(&self) -> String {
         csv::render(&self.document)
     }
+}
+
+/// Renders several results as plain text for a terminal of `width` cells: those of a kind side by side, then each that is
+/// the only one of its kind.
+pub fn text_of_several(results: &[&Report], width: usize) -> String {
+    several(results, |document| text::render(document, width))
+}
+
+/// Renders several results as CSV, as [`text_of_several`] does: a table for each comparison, then the main tables of the
+/// others, with empty lines between them.
+pub fn csv_of_several(results: &[&Report]) -> String {
+    several(results, csv::render)
+}
+
+fn several(results: &[&Report], render: impl Fn(&Document) -> String) -> String {
+    let documents: Vec<&Document> = results.iter().map(|report| &report.document).collect();
+    let (comparisons, alone) = comparison::by_kind(&documents);
+    comparisons.iter().chain(alone).map(render).collect::<Vec<_>>().join("\n")
 }
 
 /// A result for a page.

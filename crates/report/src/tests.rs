@@ -149,5 +149,5 @@ fn percentile_with_few_requests_beyond_it_is_not_shown() {
     run["requests"] = 999.into();
     let report = Report::read(run).unwrap();
     let fact = report.document.facts.iter().find(|fact| fact.label == "p99").expect("a page begins with it");
-    assert_eq!(fact.value, "– (shown from 1,000 requests on, where 10 lie beyond it)");
+    assert_eq!(fact.value.text, "– (shown from 1,000 requests on, where 10 lie beyond it)");
 }

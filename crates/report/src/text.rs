@@ -95,7 +95,7 @@ fn push_facts(out: &mut Vec<String>, document: &Document) {
     out.extend((!facts.is_empty()).then(String::new));
     for fact in facts {
         let gap = " ".repeat(width - fact.label.width() + GAP);
-        out.push(format!("{}{gap}{}", fact.label, fact.value));
+        out.push(format!("{}{gap}{}", fact.label, fact.value.text));
     }
 }
 

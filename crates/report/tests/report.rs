@@ -130,7 +130,7 @@ fn page_is_small_and_self_contained() {
         "unlike results are listed only"
     );
     let two = page(&[fixture("run"), fixture("run")]);
-    assert!(two.contains("Side by side: run"));
+    assert!(two.contains("Side by side; of tables, what differs"));
 }
 
 #[test]

@@ -72,3 +72,28 @@ fn words_of_the_page_of_each_kind() {
         insta::assert_snapshot!(format!("{name}-page"), words);
     }
 }
+
+#[test]
+fn several_results_are_compared_by_kind() {
+    let run = fixtures().into_iter().find(|(name, _)| name == "run").expect("there is a run").1;
+    let mut json = run.json().clone();
+    json["workload"] = "random-read,depth=8".into();
+    json["iops"] = (json["iops"].as_f64().unwrap() * 2.5).into();
+    json["latency_ns"]["p99"] = (json["latency_ns"]["p99"].as_f64().unwrap() / 2.0).into();
+    json["device"]["counters"]["write_amplification"] = 1.25.into();
+    let other = Report::read(json).unwrap();
+    let probe = fixtures().into_iter().find(|(name, _)| name == "probe").expect("there is a probe").1;
+    let results = [&run, &probe, &other];
+    let text = flashlane_report::text_of_several(&results, WIDTH);
+    let (comparison, probe_text) = text.split_once("\nProbe: ").expect("the probe, alone, comes whole");
+    assert!(probe.text(WIDTH).ends_with(probe_text));
+    insta::assert_snapshot!("several-text", comparison);
+    let csv = flashlane_report::csv_of_several(&results);
+    let (comparison, probe_csv) = csv.split_once("\r\n\n").expect("an empty line");
+    assert_eq!(probe.csv(), probe_csv);
+    insta::assert_snapshot!("several-csv", comparison.replace('\r', ""));
+    let shown = results.map(|report| PageInput { report, samples: None });
+    let words = words(&flashlane_report::page(&shown));
+    let compared = words.split_once("Plots side by side").expect("plots follow").0;
+    insta::assert_snapshot!("several-page", compared);
+}

@@ -10,7 +10,7 @@ use flashlane_report::{PageInput, Report, Samples};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Print saved results again, or compare them on one page
+/// Print a saved result again, or compare several
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Arguments {
@@ -40,8 +40,8 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         output::deliver_report(&arguments.output, result, samples[0].as_ref())?;
         return Ok(Status::Done);
     }
-    let text = |(_, result): &(PathBuf, Report)| output::render(arguments.output.format, result);
-    output::print(&results.iter().map(text).collect::<Vec<_>>().join("\n"))?;
+    let reports: Vec<&Report> = results.iter().map(|(_, report)| report).collect();
+    output::print(&output::render_several(arguments.output.format, &reports))?;
     if let Some(dir) = &arguments.output.out {
         let both = results.iter().zip(&samples);
         let shown: Vec<PageInput<'_>> =

@@ -33,7 +33,9 @@ fn round(value: f64) -> f64 {
 
 /// Returns the powers, and the energy of a request and of a gigabyte, where they are known.
 pub(super) fn facts(energy: Option<&EnergyRow>) -> impl Iterator<Item = Option<Fact>> {
-    let fact = |label: &str, value: Option<f64>, unit: &str| Some(Fact::new(label, quantity(value?, unit)));
+    let fact = |label: &str, value: Option<f64>, unit: &str| {
+        Some(Fact::exact(label, quantity(value?, unit), exact(&scalar(value))))
+    };
     [
         fact("Mean power", energy.map(|energy| energy.mean_w), "W"),
         fact("Peak power", energy.and_then(|energy| energy.peak_w), "W"),

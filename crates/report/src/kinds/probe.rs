@@ -3,7 +3,7 @@
 use super::probe_portrait::portrait_of;
 use super::tail::{shown, with_reason};
 use super::{Content, Reportable, named, part_table, scalar, sentence_of};
-use crate::document::{Advice, Cell, Column, Document, Fact, Row, Table, Tone};
+use crate::document::{Advice, Cell, Column, Comparable, Document, Fact, Row, Table, Tone};
 use crate::format::{exact, percent, plain_name, plain_value};
 use flashlane_result::WarningCode;
 use flashlane_result::feature::Feature;
@@ -180,7 +180,7 @@ fn recommendation(result: &ProbeResult) -> Option<Table> {
     };
     let table = part_table("Recommendation", Column::left("For", "work"), rates.iter().map(numbers))?;
     let table = with_reason(table, rates.iter().map(|(_, _, rate)| rate.requests));
-    Some(table.beside(["bandwidth"]))
+    Some(Table { comparable: Comparable::Values { labels: 1 }, ..table.beside(["bandwidth"]) })
 }
 
 /// Returns the rates of a recommended workload, each with the state of the drive that it holds for.

@@ -9,7 +9,7 @@ use super::{
     Content, Reportable, caution, fact, field_table, fields, named, part_table, rate_fact, scalar, time_cell,
 };
 use crate::document::{Cell, Column, Document, Fact, Row, SampleStructure, Table};
-use crate::format::{number, plain_value, time_ns};
+use crate::format::{exact, number, plain_value, time_ns};
 use flashlane_base::Latency;
 use flashlane_result::replay::{ReplayResult, SliceRow};
 
@@ -30,7 +30,7 @@ fn of(result: &ReplayResult) -> Document {
         Some(mean(latency, result.confidence)),
         mean_flush(&result.operations),
         Some(p99_fact("p99", latency, result.requests)),
-        Some(Fact::new("Longest", time_ns(latency.max))),
+        Some(Fact::exact("Longest", time_ns(latency.max), exact(&scalar(latency.max)))),
         fact("requests", "Requests", result.requests),
         fact("elapsed_s", "Elapsed", result.elapsed_s),
         result.lateness_ns.map(|late| p99_fact("Submitted late, p99", &late, result.requests)),

@@ -7,8 +7,8 @@ use super::{
     Content, Number, Reportable, caution, fact, field_table, fields, named, part_table, rate, rate_fact,
     scalar, time_cell, verdict,
 };
-use crate::document::{Cell, Column, Document, Fact, Row, SampleStructure, Table};
-use crate::format::{capitalised, number, time_ns};
+use crate::document::{Cell, Column, Comparable, Document, Fact, Row, SampleStructure, Table};
+use crate::format::{capitalised, exact, number, time_ns};
 use flashlane_base::Latency;
 use flashlane_result::run::{
     ConfidenceRow, CounterRow, DeviceRow, JobRow, OperationRow, PreconditionRow, RunResult, VerifiedRow,
@@ -93,7 +93,7 @@ pub(super) fn mean(latency: &Latency, confidence: Option<ConfidenceRow>) -> Fact
         // Two digits: the interval is not more exact than that.
         text += &format!(" ±{}%", number(format!("{percent:.1e}").parse().unwrap_or(percent)));
     }
-    Fact::new("Mean latency", text)
+    Fact::exact("Mean latency", text, exact(&scalar(latency.mean)))
 }
 
 /// Returns a job's fields with its mean and p99 latency.
@@ -118,7 +118,8 @@ fn job(job: &JobRow, elapsed_s: f64) -> (String, Map<String, Value>) {
 /// Returns the mean latency of flushes, which no other number includes.
 pub(super) fn mean_flush(operations: &BTreeMap<String, OperationRow>) -> Option<Fact> {
     let flush = operations.get(FLUSH)?;
-    Some(Fact::new("Mean of flushes", time_ns(flush.latency_ns.mean)))
+    let mean = flush.latency_ns.mean;
+    Some(Fact::exact("Mean of flushes", time_ns(mean), exact(&scalar(mean))))
 }
 
 /// Returns the cost of measuring a real device.
@@ -218,6 +219,7 @@ pub(super) fn statistics_table(title: &str, subjects: &[(String, String, &Latenc
         title: title.into(),
         columns: std::iter::once(Column::left("Statistic", "statistic")).chain(columns).collect(),
         rows: STATISTICS.iter().map(row).collect(),
+        comparable: Comparable::Values { labels: 1 },
         ..Table::default()
     }
 }

@@ -4,7 +4,7 @@ mod verdict;
 
 use super::tail::{shown, with_reason};
 use super::{Content, Reportable, scalar};
-use crate::document::{Cell, Column, Document, Fact, Row, Table, Tone};
+use crate::document::{Cell, Column, Comparable, Document, Fact, Row, Table, Tone};
 use crate::format::{exact, plain_value};
 use flashlane_result::sweep::{Measures, PointRow, PointStatus, SweepResult};
 use serde_json::Value;
@@ -70,7 +70,7 @@ fn of(result: &SweepResult) -> Document {
         title: result.device.clone(),
         subtitle: result.workload.clone(),
         summary: verdict::summary(result),
-        facts: facts.into_iter().flatten().collect(),
+        facts: facts.into_iter().flatten().chain(result.knees.iter().map(verdict::knee_fact)).collect(),
         tables: vec![table(result)],
         leading: vec!["sweep".into()],
         ..Document::default()
@@ -126,6 +126,7 @@ fn table(result: &SweepResult) -> Table {
         title: "Points".into(),
         columns,
         rows: rows.iter().map(row).collect(),
+        comparable: Comparable::Values { labels: result.keys.len() },
         note_key: if with_status { "reason" } else { "" },
         ..Table::default()
     };

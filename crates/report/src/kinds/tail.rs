@@ -1,7 +1,8 @@
 //! Hides percentiles with too few requests beyond them; JSON includes them.
 
+use super::scalar;
 use crate::document::{Fact, Table};
-use crate::format::{plain_value, time_ns};
+use crate::format::{exact, plain_value, time_ns};
 use flashlane_base::{BEYOND, Latency, requests_needed};
 
 /// Returns the fewest requests for which the percentile of this field is shown; 0 for other fields.
@@ -31,8 +32,9 @@ pub(super) fn why_not(key: &str, requests: u64) -> String {
 
 /// Returns the 99th percentile as a fact.
 pub(super) fn p99_fact(label: &str, latency: &Latency, requests: u64) -> Fact {
+    let p99 = shown("p99", latency.p99, requests);
     let hidden = || format!("– ({})", why_not("p99", requests));
-    Fact::new(label, shown("p99", latency.p99, requests).map_or_else(hidden, time_ns))
+    Fact::exact(label, p99.map_or_else(hidden, time_ns), exact(&scalar(p99)))
 }
 
 /// Adds a note to the first row with too few requests for a p99, with their number: others may be stated near by.

@@ -1,7 +1,7 @@
 //! The table of where the time of requests went, for runs and replays on simulated drives.
 
 use super::time_cell;
-use crate::document::{Cell, Column, Row, Table};
+use crate::document::{Cell, Column, Comparable, Row, Table};
 use crate::format::{capitalised, number};
 use flashlane_result::run::plural;
 use flashlane_result::time_split::{BandRow, PartsRow, TimeSplitRow};
@@ -27,10 +27,12 @@ pub(super) fn time_split(operations: &[TimeSplitRow]) -> Option<Table> {
     };
     let operation = has_several.then(|| Column::grouped("Operation", "operation"));
     let mut columns: Vec<Column> = operation.into_iter().collect();
-    columns.extend([Column::left("Requests", "band"), Column::right("Mean", "mean_ns")]);
+    columns.push(Column::left("Requests", "band"));
+    let comparable = Comparable::Values { labels: columns.len() };
+    columns.push(Column::right("Mean", "mean_ns"));
     columns.extend(parts.iter().map(name));
     Some(
-        Table { title: "Where the time went".into(), columns, rows, ..Table::default() }
+        Table { title: "Where the time went".into(), columns, rows, comparable, ..Table::default() }
             .beside(["time-split"]),
     )
 }

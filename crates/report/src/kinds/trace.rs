@@ -35,7 +35,7 @@ fn footprint(result: &TraceResult) -> Option<Fact> {
     let granule = result.granule_bytes;
     let mut fact = fact("footprint_bytes", "Footprint", result.footprint_bytes)?;
     if granule > FINE_BYTES {
-        fact.value += &format!(" (at most: counted in granules of {})", format_bytes(granule));
+        fact.value.text += &format!(" (at most: counted in granules of {})", format_bytes(granule));
     }
     Some(fact)
 }

@@ -2,7 +2,7 @@
 
 use super::run::{device_table, harness};
 use super::{Content, Reportable, cell, fact, field_table, fields, part_table, scalar};
-use crate::document::{Cell, Column, Document, Fact, Row, SampleStructure, Table, Tone};
+use crate::document::{Cell, Column, Comparable, Document, Fact, Row, SampleStructure, Table, Tone};
 use crate::format::{capitalised, exact, number, percent, plain_value, time_ns};
 use crate::sample_runs::Run;
 use flashlane_base::units::format_bytes;
@@ -108,7 +108,7 @@ fn characteristics(result: &UflipResult) -> Table {
             .chain(CHARACTERISTICS.iter().map(|(title, key, _)| Column::right(title, key)))
             .collect(),
         rows: vec![Row::new(std::iter::once(Cell::text(&*result.device.name)).chain(cells).collect())],
-        is_comparable: true,
+        comparable: Comparable::Rows,
         ..Table::default()
     }
 }

@@ -1,22 +1,20 @@
-//! Comparison of several results on one page: a list, their rows and facts side by side, and corresponding plots
-//! overlaid, or next to each other on the same axes where there are too many curves.
+//! Comparison of several results on one page: a list, the tables of their comparison, and corresponding plots overlaid,
+//! or next to each other on the same axes where there are too many curves.
 
 use super::{figure, table};
-use crate::document::{Cell, Column, Document, Row, Table};
+use crate::comparison::{by_kind, numbered};
+use crate::document::{Document, Table};
 use crate::svg::escape;
 use flashlane_result::{Axis, Figure, Series};
 
 /// Most curves in one plot: each needs its own colour.
 const CURVES: usize = 7;
-/// Longest name in legends and titles; the list has the whole name.
-const NAME: usize = 32;
 
 /// Renders the list and the comparisons.
 pub(super) fn render(documents: &[&Document]) -> String {
-    let kinds = groups(documents, |a, b| a.kind == b.kind);
-    let rows: String = kinds.iter().map(|same_kind| comparable(documents, same_kind)).collect();
-    let facts: String = kinds.iter().map(|same_kind| side_by_side(documents, same_kind)).collect();
-    contents(documents) + &rows + &facts + &plots(documents)
+    let (comparisons, _) = by_kind(documents);
+    let tables: String = comparisons.iter().flat_map(|comparison| &comparison.tables).map(titled).collect();
+    contents(documents) + &tables + &plots(documents)
 }
 
 /// Renders links to the results, each with its summary.
@@ -43,51 +41,6 @@ fn groups<T>(all: &[T], is_same: impl Fn(&T, &T) -> bool) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Joins the comparable tables of all results of a kind.
-fn comparable(documents: &[&Document], same_kind: &[usize]) -> String {
-    let of = |document: &Document| document.tables.iter().find(|table| table.is_comparable).cloned();
-    let mut tables = same_kind.iter().filter_map(|&at| of(documents[at]));
-    let Some(mut all) = tables.next() else { return String::new() };
-    all.rows
-        .extend(tables.filter(|table| table.columns.len() == all.columns.len()).flat_map(|table| table.rows));
-    titled(&all)
-}
-
-/// Renders the facts of documents of a kind: a row per fact, a column per document.
-fn side_by_side(documents: &[&Document], same_kind: &[usize]) -> String {
-    let documents: Vec<&Document> = same_kind.iter().map(|&at| documents[at]).collect();
-    let mut labels: Vec<&str> = Vec::new();
-    for fact in documents.iter().flat_map(|document| &document.facts) {
-        if !labels.contains(&fact.label.as_str()) {
-            labels.push(&fact.label);
-        }
-    }
-    let value = |document: &Document, label: &str| {
-        let fact = document.facts.iter().find(|fact| fact.label == label);
-        fact.map_or_else(|| Cell::text("–"), |fact| Cell::text(fact.value.as_str()).tone(fact.tone))
-    };
-    let row = |label: &str, cells: Vec<Cell>| Row::new([vec![Cell::text(label)], cells].concat());
-    let rows: Vec<Row> = labels
-        .iter()
-        .map(|label| row(label, documents.iter().map(|document| value(document, label)).collect()))
-        .collect();
-    if rows.is_empty() {
-        return String::new();
-    }
-    let columns = documents.iter().map(|document| Column::left(&name(document), ""));
-    titled(&Table {
-        title: format!("Side by side: {}", within_a_sentence(documents[0].kind)),
-        columns: std::iter::once(Column::left("", "")).chain(columns).collect(),
-        rows,
-        ..Table::default()
-    })
-}
-
-/// Returns a kind's name for use within a sentence; uFLIP keeps its case.
-fn within_a_sentence(kind: &str) -> String {
-    if kind.starts_with(char::is_lowercase) { kind.to_owned() } else { kind.to_lowercase() }
-}
-
 fn titled(all: &Table) -> String {
     let content = table::render(all, &|_| Vec::new());
     format!("<section><h2>{}</h2>\n{content}</section>\n", escape(&all.title))
@@ -106,8 +59,11 @@ fn plots(documents: &[&Document]) -> String {
     };
     let mut drawn = String::new();
     for (number, group) in groups(&all, is_same).into_iter().enumerate() {
-        let members: Vec<(String, &Figure)> =
-            group.iter().map(|&at| all[at]).map(|(at, figure)| (short_name(documents, at), figure)).collect();
+        let members: Vec<(String, &Figure)> = group
+            .iter()
+            .map(|&at| all[at])
+            .map(|(at, figure)| (numbered(at, documents[at]), figure))
+            .collect();
         let id = format!("c{}", number + 1);
         drawn += &if members.iter().map(|(_, figure)| figure.series.len()).sum::<usize>() <= CURVES {
             let over = overlaid(&members);
@@ -160,11 +116,4 @@ fn name(document: &Document) -> String {
         }
         _ => document.title.clone(),
     }
-}
-
-/// Returns its number in the list and its title, cut to [`NAME`].
-fn short_name(documents: &[&Document], at: usize) -> String {
-    let name = &documents[at].title;
-    let cut: String = name.chars().take(NAME).collect();
-    format!("{}. {cut}{}", at + 1, if cut.len() < name.len() { "…" } else { "" })
 }

@@ -207,7 +207,7 @@ fn facts(facts: &[Fact]) -> String {
         return String::new();
     }
     let fact = |fact: &Fact| {
-        let value = toned(&fact.value, fact.tone);
+        let value = toned(&fact.value.text, fact.value.tone);
         format!("<div><dt>{}</dt><dd>{value}</dd></div>\n", escape(&fact.label))
     };
     format!("<dl class=\"facts\">\n{}</dl>\n", facts.iter().map(fact).collect::<String>())

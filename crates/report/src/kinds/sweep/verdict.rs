@@ -2,7 +2,7 @@
 
 use super::super::sentence_of;
 use super::{MEASURES, scalar};
-use crate::document::{Cell, Tone};
+use crate::document::{Cell, Fact, Tone};
 use crate::format::{capitalised, exact, plain_value, time_ns};
 use flashlane_result::sweep::{
     Compared, Comparison, Knee, PointRow, PointStatus, Standing, SweepResult, Verdict,
@@ -180,6 +180,18 @@ fn knee(knee: &Knee) -> String {
     format!(
         "{of}The knee is at a depth of {depth}: {iops} requests a second{p99}, {share_of_best} of the best measured."
     )
+}
+
+/// Returns the depth of a knee alone.
+pub(super) fn knee_fact(knee: &Knee) -> Fact {
+    let point = knee.point.to_string();
+    let label = if point.is_empty() { "Knee".into() } else { format!("Knee with {point}") };
+    let depth = plain_value("", &scalar(knee.depth));
+    match knee.range {
+        Some([first, last]) => Fact::new(&label, format!("depth {first} to {last}")),
+        None if knee.is_at_edge => Fact::new(&label, format!("none up to depth {depth}")),
+        None => Fact::exact(&label, format!("depth {depth}"), exact(&scalar(knee.depth))),
+    }
 }
 
 /// Formats a share in percent, with more digits below 10%.
