@@ -12,6 +12,7 @@
 //! The signals are handled by threads of their own, and blocked in all others: a thread that waits in the kernel for a
 //! device or server that does not answer handles none.
 
+use crate::thread::start_thread;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level;
@@ -86,7 +87,7 @@ fn install(last_words: &str) -> io::Result<()> {
         let (heard, sent) = UnixStream::pair()?;
         low_level::pipe::register(signal, sent)?;
         let last_words = format!("{last_words}\n");
-        std::thread::Builder::new().name("interrupts".into()).stack_size(64 << 10).spawn(move || {
+        start_thread("interrupts", 64 << 10, move || {
             // It fails for other signals only.
             _ = mask(libc::SIG_UNBLOCK);
             end_unless_noticed(heard, signal, &last_words);

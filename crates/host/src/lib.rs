@@ -20,7 +20,7 @@
 //! | `ticker`, `readable` | periodic display in the background; waiting for input |
 //! | `sockets`, `listen` | sockets of a server, and its limits |
 //! | `mount` | file systems that this process serves |
-//! | `out_of_memory` | the end of a program for which there is no memory |
+//! | `thread`, `out_of_memory` | starting threads where memory is short; the end of a program for which there is none |
 //! | `written` | the share of a device that was never written; virtual disks |
 
 // Real time, threads and system calls are allowed in this crate only.
@@ -54,6 +54,7 @@ mod signature;
 mod sockets;
 mod standard_error;
 mod target;
+mod thread;
 mod ticker;
 mod usage;
 mod written;

@@ -1,5 +1,6 @@
 //! Periodic calls from a background thread.
 
+use crate::thread::{STACK_BYTES, start_thread};
 use flashlane_base::Duration;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -24,7 +25,7 @@ impl Ticker {
                 tick(Duration::from_ns(began.elapsed().as_nanos() as u64));
             }
         };
-        let thread = std::thread::Builder::new().name("ticker".into()).spawn(run).ok();
+        let thread = start_thread("ticker", STACK_BYTES, run).ok();
         Self { end: Some(end), thread }
     }
 }

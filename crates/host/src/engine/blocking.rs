@@ -4,6 +4,7 @@
 
 use super::ioctl::{discard, reset};
 use super::job::{Job, Work};
+use crate::thread::{STACK_BYTES, start_thread};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -34,7 +35,7 @@ impl Blocking {
         let (results, write_end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let mut write_end = File::from(write_end);
         let (jobs, queue) = channel::<Order>();
-        let thread = std::thread::Builder::new().name("blocking".into()).spawn(move || {
+        let thread = start_thread("blocking", STACK_BYTES, move || {
             for (slot, work, offset_bytes, length_bytes) in queue {
                 let result = match work {
                     Work::Reset => reset(&file, offset_bytes, length_bytes),

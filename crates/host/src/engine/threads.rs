@@ -7,6 +7,7 @@
 use super::ioctl::{discard, negated, reset};
 use super::job::{Done, Job, Work};
 use crate::clock::Clock;
+use crate::thread::{STACK_BYTES, start_thread};
 use flashlane_base::Instant;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -63,7 +64,7 @@ impl Threads {
     fn start(&mut self) -> io::Result<()> {
         let shared = Arc::clone(&self.shared);
         let name = format!("io-{}", self.threads.len());
-        self.threads.push(std::thread::Builder::new().name(name).spawn(move || shared.serve())?);
+        self.threads.push(start_thread(name, STACK_BYTES, move || shared.serve())?);
         Ok(())
     }
 

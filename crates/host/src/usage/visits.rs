@@ -6,6 +6,7 @@
 //! kernel lists all namespaces; before, those are found that a file or a descriptor of a process leads to.
 
 use super::lookup::{names, processes, tables};
+use crate::thread::{STACK_BYTES, start_thread};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -41,7 +42,7 @@ impl Visit {
                 let _ = ended.recv();
             }
         };
-        let thread = std::thread::Builder::new().name(THREAD_NAME.to_owned()).spawn(visit)?;
+        let thread = start_thread(THREAD_NAME, STACK_BYTES, visit)?;
         let lost = |_| io::Error::other("the thread that enters it has ended");
         let number = answer.recv().map_err(lost).flatten()?;
         Ok(Self { folder: format!("self/task/{number}"), end: Some(end), thread: Some(thread) })
