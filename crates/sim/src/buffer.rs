@@ -112,7 +112,7 @@ pub(crate) fn shape(config: &DriveConfig, geometry: &Geometry) -> Option<Shape> 
     let bound = buffer.placement == Placement::Below || mapping.is_ok_and(|mapping| !mapping.is_free());
     Some(Shape {
         slots: (buffer.size.0 / geometry.unit_bytes) as u32,
-        packages: bound.then_some(geometry.channels * geometry.packages),
+        packages: bound.then_some(geometry.channels * geometry.packages_per_channel),
         block_pages: geometry.data_units,
     })
 }
@@ -133,7 +133,7 @@ impl WriteBuffer {
         let longest = longest_unit_time(config, geometry);
         let (policies, shape) = (&config.policies, shape(config, geometry)?);
         let config = config.buffer.as_ref()?;
-        let packages = geometry.channels * geometry.packages;
+        let packages = geometry.channels * geometry.packages_per_channel;
         let slots = shape.slots;
         let policy = policies
             .buffer
@@ -161,7 +161,7 @@ impl WriteBuffer {
             most_on_channel,
             drain_queue: DrainQueue::new(policy.queues(), packages),
             policy,
-            load: DrainLoad::new(geometry.channels, geometry.packages, counters),
+            load: DrainLoad::new(geometry.channels, geometry.packages_per_channel, counters),
             epochs: FlushEpochs::default(),
             batch_slots: Vec::new(),
             pads: Vec::new(),

@@ -52,7 +52,7 @@ pub(crate) fn check(config: &DriveConfig) -> Result<(), MakeError> {
 /// Returns the bytes of the tables of a drive.
 fn table_bytes(config: &DriveConfig) -> [u64; 3] {
     let geometry = Geometry::new(config);
-    let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
+    let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks_per_plane);
     let units = if config.has_erase_units() { 0 } else { blocks * u64::from(geometry.block_units) };
     [
         u64::from(geometry.numbered_units()) * LOGICAL_UNIT_BYTES,

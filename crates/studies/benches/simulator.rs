@@ -104,7 +104,7 @@ fn large() {
         ];
         let (cpu, memory) = (user_cpu_s() + system_cpu_s(), resident_bytes());
         let drives: Vec<Drive> = (0..LARGE_DRIVES).map(|_| drive("nvme-tlc", &settings)).collect();
-        let blocks = drives[0].geometry().planes * drives[0].geometry().blocks;
+        let blocks = drives[0].geometry().planes * drives[0].geometry().blocks_per_plane;
         println!(
             "{id}: {:.0} ms of user and system CPU ({state} drive of 30.72 TB, {blocks} erase blocks)",
             (user_cpu_s() + system_cpu_s() - cpu) * 1e3 / f64::from(LARGE_DRIVES)

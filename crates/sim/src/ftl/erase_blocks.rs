@@ -225,7 +225,7 @@ impl EraseBlocks {
 
     /// All blocks free, but for the factory-bad ones, which are drawn at random.
     pub(super) fn new(geometry: &Geometry, flash: &FlashConfig, seed: Seed) -> (Self, Vec<PlaneState>) {
-        let count = geometry.planes as usize * geometry.blocks as usize;
+        let count = geometry.planes as usize * geometry.blocks_per_plane as usize;
         let none = OpenBlock { block: OpenBlock::NO_BLOCK, written: geometry.data_units };
         let planes = (0..geometry.planes)
             .map(|plane| {

@@ -154,11 +154,11 @@ impl PageMapped {
             cells: Cells::new(config, &geometry).map(Box::new),
             per_page: Divisor::new(geometry.units_per_page),
             per_block: Divisor::new(geometry.block_units),
-            per_plane: Divisor::new(geometry.blocks * geometry.block_units),
+            per_plane: Divisor::new(geometry.blocks_per_plane * geometry.block_units),
             per_chunk: Divisor::new(geometry.chunk_units),
             per_pool: Divisor::new(geometry.pool_planes),
             stripe: Vec::new(),
-            high_watermark_blocks: (config.cleaning.high.0 * f64::from(geometry.blocks)) as u32,
+            high_watermark_blocks: (config.cleaning.high.0 * f64::from(geometry.blocks_per_plane)) as u32,
             moved_stream: usize::from(config.cleaning.separate),
             counters: FtlCounters::default(),
             geometry,
@@ -202,7 +202,8 @@ impl PageMapped {
     /// Appends the planes of the other units in the row of mapping unit `lpn`, as far as they are written.
     pub fn rest_of_row(&self, lpn: Lpn, planes: &mut Vec<PlaneId>) {
         let (Some(superblocks), Some(ppn)) = (&self.superblocks, self.place_of(lpn)) else { return };
-        let (plane, block) = (self.plane_at(ppn), BlockId(self.per_block.of(ppn.0) % self.geometry.blocks));
+        let (plane, block) =
+            (self.plane_at(ppn), BlockId(self.per_block.of(ppn.0) % self.geometry.blocks_per_plane));
         let open = self.planes[plane.index()].open.iter().find(|open| open.block == block);
         let written = open.map_or(self.geometry.data_units, |open| open.written);
         superblocks.rest_of_row(plane, self.number_in_block(ppn), written, planes);
@@ -227,7 +228,7 @@ impl PageMapped {
     /// Enters the mapping units of a block that GC will empty, where those of the layout are still to be entered.
     fn enter_prepared(&mut self, plane: PlaneId, block: BlockId) {
         let Some(layout) = &mut self.layout else { return };
-        let number = plane.0 * self.geometry.blocks + block.0;
+        let number = plane.0 * self.geometry.blocks_per_plane + block.0;
         for (index, ppn) in layout.filled.units_of(plane, number) {
             if self.reverse.is_untouched(ppn, plane) {
                 self.reverse.set(ppn, plane, layout.lpn_of(plane, index));

@@ -14,7 +14,7 @@ pub struct Geometry {
     /// Channels.
     pub channels: u32,
     /// Packages on a channel.
-    pub packages: u32,
+    pub packages_per_channel: u32,
     /// Dies in a package.
     pub dies_per_package: u32,
     /// Planes of a die.
@@ -26,7 +26,7 @@ pub struct Geometry {
     /// Planes of an allocation pool: neighbours, since they count with the channel first.
     pub pool_planes: u32,
     /// Erase blocks on a plane.
-    pub blocks: u32,
+    pub blocks_per_plane: u32,
     /// Mapping units of an erase block.
     pub block_units: u32,
     /// Mapping units of an erase block that hold data.
@@ -72,7 +72,7 @@ impl Geometry {
         let low_watermark_blocks = ((config.cleaning.low.0 * f64::from(flash.blocks)) as u32).max(1);
         Self {
             channels: flash.channels,
-            packages: flash.packages,
+            packages_per_channel: flash.packages,
             dies_per_package: flash.dies,
             planes_per_die: flash.planes,
             dies,
@@ -83,7 +83,7 @@ impl Geometry {
                 LevelName::Package => flash.dies * flash.planes,
                 LevelName::Channel => flash.packages * flash.dies * flash.planes,
             },
-            blocks: flash.blocks,
+            blocks_per_plane: flash.blocks,
             block_units: array.units_of(flash.pages),
             data_units: array.units_of(flash.pages - config.compat.disksim.summary_pages),
             unit_bytes,
@@ -134,7 +134,7 @@ impl Geometry {
 
     /// Mapping units that the flash array has room for.
     pub fn physical_units(&self) -> u64 {
-        u64::from(self.planes) * u64::from(self.blocks) * u64::from(self.block_units)
+        u64::from(self.planes) * u64::from(self.blocks_per_plane) * u64::from(self.block_units)
     }
 
     /// Mapping units that flash holds once the host has written all of its own: those and the ones of sections.
@@ -159,7 +159,7 @@ impl Geometry {
     /// The view of allocation policies.
     pub fn array(&self, order: &[LevelName; 4], seed: Seed) -> Array {
         Array {
-            counts: [self.channels, self.packages, self.dies_per_package, self.planes_per_die],
+            counts: [self.channels, self.packages_per_channel, self.dies_per_package, self.planes_per_die],
             order: order.map(|level| match level {
                 LevelName::Channel => Level::Channel,
                 LevelName::Package => Level::Package,

@@ -7,13 +7,13 @@ use flashlane_base::Seed;
 
 /// The blocks of a plane that are good from the start, in order.
 pub(crate) fn good_blocks(geometry: &Geometry, plane: PlaneId, seed: Seed) -> Vec<u32> {
-    let mut good: Vec<u32> = (0..geometry.blocks).collect();
+    let mut good: Vec<u32> = (0..geometry.blocks_per_plane).collect();
     if geometry.factory_bad_per_plane > 0 {
-        let kept = geometry.blocks.saturating_sub(geometry.factory_bad_per_plane);
+        let kept = geometry.blocks_per_plane.saturating_sub(geometry.factory_bad_per_plane);
         let mut random = seed.derive_nth("factory bad blocks", u64::from(plane.0)).source();
         // A shuffle from the last position on, as far as the bad blocks reach.
         let mut shuffled = good.clone();
-        for last in (kept.max(1)..geometry.blocks).rev() {
+        for last in (kept.max(1)..geometry.blocks_per_plane).rev() {
             shuffled.swap(last as usize, random.below(u64::from(last) + 1) as usize);
         }
         let mut is_bad = vec![false; good.len()];

@@ -158,5 +158,8 @@ fn capacity(config: &DriveConfig, scheme: &Scheme) -> Result<(), Refusal> {
 /// Returns the blocks that a plane needs for its share of the capacity, and those that it has.
 fn blocks_of_plane(config: &DriveConfig, scheme: &Scheme) -> (u64, u64) {
     let geometry = Geometry::new(config).of_superblocks();
-    (scheme.least_blocks_per_plane(&geometry), u64::from(geometry.blocks - geometry.factory_bad_per_plane))
+    (
+        scheme.least_blocks_per_plane(&geometry),
+        u64::from(geometry.blocks_per_plane - geometry.factory_bad_per_plane),
+    )
 }

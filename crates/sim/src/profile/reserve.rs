@@ -47,7 +47,10 @@ impl Reserve {
 /// Requires: counts and sizes of the flash are in range.
 fn flash_bytes(config: &DriveConfig) -> u64 {
     let flash = Geometry::new(config).of_superblocks();
-    u64::from(flash.planes) * u64::from(flash.blocks) * u64::from(flash.data_units) * flash.unit_bytes
+    u64::from(flash.planes)
+        * u64::from(flash.blocks_per_plane)
+        * u64::from(flash.data_units)
+        * flash.unit_bytes
 }
 
 /// Sets the capacity of a profile that gives over-provisioning instead, in whole sectors.

@@ -64,7 +64,7 @@ impl Engine {
         let lanes = config.lanes.as_ref().expect("only drives with lanes have channel engines");
         let policy = config.policies.wear.build(&config.wear.policy, &config.wear.options.options());
         let wear: Arc<dyn Wear> = policy.expect("validation built every policy once").into();
-        let blocks = geometry.blocks as usize;
+        let blocks = geometry.blocks_per_plane as usize;
         let limits = endurances(&config.flash, geometry.planes as usize * blocks, seed);
         let engine = |lane: u32| {
             let mut map = vec![NONE; (shape.units * shape.planes) as usize];

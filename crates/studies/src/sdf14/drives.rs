@@ -92,8 +92,9 @@ impl Conventional {
 
 /// Returns the share of a plane's blocks that are neither bad nor open nor in the free reserve.
 fn for_data(config: &DriveConfig) -> f64 {
-    let Geometry { blocks, factory_bad_per_plane, .. } = Geometry::new(config);
-    f64::from(blocks - factory_bad_per_plane - config.spare_blocks_per_plane()) / f64::from(blocks)
+    let Geometry { blocks_per_plane, factory_bad_per_plane, .. } = Geometry::new(config);
+    f64::from(blocks_per_plane - factory_bad_per_plane - config.spare_blocks_per_plane())
+        / f64::from(blocks_per_plane)
 }
 
 /// Source of the random places of one measurement. They must not repeat the order of earlier writes, which would leave

@@ -42,7 +42,8 @@ fn scaled_drive_has_the_same_spare_share() {
             let mut config = load(drive.profile, &[]).unwrap();
             config.flash.blocks = blocks as u32;
             let geometry = Geometry::new(&config).of_superblocks();
-            let closed = geometry.blocks - geometry.factory_bad_per_plane - config.spare_blocks_per_plane();
+            let closed =
+                geometry.blocks_per_plane - geometry.factory_bad_per_plane - config.spare_blocks_per_plane();
             let pages = u64::from(geometry.planes * closed) * u64::from(geometry.data_units);
             capacity as f64 / (pages * geometry.unit_bytes) as f64
         };

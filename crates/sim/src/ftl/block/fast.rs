@@ -58,7 +58,7 @@ pub(super) struct Fast {
 /// full.
 pub(in crate::ftl) fn build(geometry: &Geometry, options: &Options) -> Result<Scheme, OptionError> {
     let (stripes, most) = (Stripes::new(geometry, options)?, log_blocks(geometry, options)?);
-    let blocks = geometry.blocks;
+    let blocks = geometry.blocks_per_plane;
     let allowed = format!("a count from 1 to {blocks}");
     let sequences = options.get("sequence_blocks", 1, allowed, |count| (1..=blocks).contains(&count))?;
     let batch =

@@ -62,7 +62,7 @@ impl Store {
         let erase_units_per_plane = stripes.erase_units_per_plane(&geometry);
         Ok(Self {
             map: Map::new(geometry.logical_units)?,
-            next: vec![0; geometry.planes as usize * geometry.blocks as usize],
+            next: vec![0; geometry.planes as usize * geometry.blocks_per_plane as usize],
             data: vec![None; geometry.planes as usize * erase_units_per_plane as usize],
             erase_units_per_plane,
             stripes,
@@ -151,7 +151,7 @@ impl Store {
     /// The index of a plane's block in tables of all blocks.
     #[inline]
     fn index(&self, plane: PlaneId, block: BlockId) -> usize {
-        (plane.0 * self.geometry.blocks + block.0) as usize
+        (plane.0 * self.geometry.blocks_per_plane + block.0) as usize
     }
 
     /// The index of the block of a physical number in tables of all blocks.
@@ -195,7 +195,7 @@ impl Store {
         if free.is_empty() {
             return None;
         }
-        let erases = self.blocks.erases(first..first + self.geometry.blocks as usize);
+        let erases = self.blocks.erases(first..first + self.geometry.blocks_per_plane as usize);
         let position = self.wear.next_free(free.make_contiguous(), erases);
         let block = free.remove(position).expect("wear leveling chooses among the free blocks");
         self.blocks.release(first + block as usize);

@@ -32,6 +32,6 @@ impl Stripes {
 
 /// Option `log_blocks`, required: the most replacement or log blocks of a plane.
 pub(super) fn log_blocks(geometry: &Geometry, options: &Options) -> Result<u32, OptionError> {
-    let most = geometry.blocks;
+    let most = geometry.blocks_per_plane;
     options.require("log_blocks", format!("a count from 1 to {most}"), |count| (1..=most).contains(&count))
 }

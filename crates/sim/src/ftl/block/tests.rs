@@ -52,14 +52,14 @@ fn mapped(config: &DriveConfig) -> BlockMapped {
 /// Every table agrees with every other, and each block has exactly one use.
 pub(crate) fn check(ftl: &BlockMapped) {
     let (store, g) = (&ftl.store, &ftl.store.geometry);
-    let mut valid = vec![0_u32; (g.planes * g.blocks) as usize];
+    let mut valid = vec![0_u32; (g.planes * g.blocks_per_plane) as usize];
     let mut ppns = BTreeSet::new();
     for lpn in (0..g.logical_units).map(Lpn) {
         let Some(ppn) = store.ppn_of(lpn) else { continue };
         assert!(ppns.insert(ppn), "two mapping units are in one place");
         valid[(ppn.0 / g.block_units) as usize] += 1;
-        let (spot, block) = (store.spot(lpn), BlockId(ppn.0 / g.block_units % g.blocks));
-        assert_eq!(ppn.0 / g.block_units / g.blocks, spot.plane.0, "{lpn:?} left its plane");
+        let (spot, block) = (store.spot(lpn), BlockId(ppn.0 / g.block_units % g.blocks_per_plane));
+        assert_eq!(ppn.0 / g.block_units / g.blocks_per_plane, spot.plane.0, "{lpn:?} left its plane");
         assert_eq!(store.lpn_at(spot), Some(lpn), "the mapping unit of a place is the one that has it");
         assert!(ppn.0 % g.block_units < store.next(spot.plane, block), "{lpn:?} was not programmed");
         if store.data(spot.plane, spot.erase_unit) == Some(block) {
@@ -77,7 +77,7 @@ pub(crate) fn check(ftl: &BlockMapped) {
         used.dedup();
         assert_eq!(used.len() as u32, store.planes[plane.index()].good, "a block has two uses");
         for block in used {
-            let expected = valid[(plane.0 * g.blocks + block.0) as usize];
+            let expected = valid[(plane.0 * g.blocks_per_plane + block.0) as usize];
             let is_free = store.planes[plane.index()].free.contains(&block.0);
             assert!(is_free && expected == 0 || store.valid(plane, block) == expected, "{block:?}");
         }

@@ -235,7 +235,7 @@ impl PageMapped {
     pub(super) fn next_unit(&mut self, plane: PlaneId, stream: usize) -> Ppn {
         let open = &mut self.planes[plane.index()].open[stream];
         debug_assert!(open.written < self.geometry.data_units, "the open block is full");
-        let block = plane.0 * self.geometry.blocks + open.block.0;
+        let block = plane.0 * self.geometry.blocks_per_plane + open.block.0;
         let ppn = Ppn(block * self.geometry.block_units + open.written);
         open.written += 1;
         self.free_units[plane.index()] -= u32::from(stream == HOST_STREAM);
@@ -299,12 +299,12 @@ impl PageMapped {
     /// The index of a block in tables of all blocks.
     #[inline]
     pub(super) fn index_of(&self, plane: PlaneId, block: BlockId) -> usize {
-        plane.index() * self.geometry.blocks as usize + block.index()
+        plane.index() * self.geometry.blocks_per_plane as usize + block.index()
     }
 
     /// The blocks of a plane in tables of all blocks.
     pub(super) fn blocks_of(&self, plane: PlaneId) -> Range<usize> {
-        let first = plane.index() * self.geometry.blocks as usize;
-        first..first + self.geometry.blocks as usize
+        let first = plane.index() * self.geometry.blocks_per_plane as usize;
+        first..first + self.geometry.blocks_per_plane as usize
     }
 }

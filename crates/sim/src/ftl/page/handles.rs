@@ -75,7 +75,7 @@ impl Handles {
             current: 0,
             is_persistent: placement.isolation == Isolation::Persistent,
             planes: (0..geometry.planes).map(|_| plane()).collect(),
-            of_block: vec![0; geometry.planes as usize * geometry.blocks as usize],
+            of_block: vec![0; geometry.planes as usize * geometry.blocks_per_plane as usize],
             page_units,
             of_page: Divisor::new(page_units),
         })

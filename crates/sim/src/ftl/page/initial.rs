@@ -92,7 +92,7 @@ impl PageMapped {
                 let written = left.min(data_units);
                 let open = &mut self.planes[plane.index()].open[HOST_STREAM];
                 open.written = written;
-                let block = plane.0 * self.geometry.blocks + open.block.0;
+                let block = plane.0 * self.geometry.blocks_per_plane + open.block.0;
                 self.blocks.add_valid_units(block as usize, written);
                 blocks.push((block, written));
                 left -= written;
@@ -191,7 +191,7 @@ impl PageMapped {
         seed.derive_nth("scatter blocks", u64::from(plane.0)).source().shuffle(&mut blocks);
         let mut counts = valid_counts(blocks.len(), quota - open_units, &sample.closed, data_units);
         state.closed = closed;
-        let first = plane.0 * self.geometry.blocks;
+        let first = plane.0 * self.geometry.blocks_per_plane;
         for (age, (block, &count)) in blocks.iter_mut().zip(&counts).enumerate() {
             *block += first;
             self.blocks.close_prepared(*block as usize, count, age as u32 + 1);
@@ -217,7 +217,7 @@ impl PageMapped {
     /// hold them. `counts` are the valid units of the closed `blocks`.
     fn begin_victim_in_part(&mut self, plane: PlaneId, moved_share: f64, blocks: &[u32], counts: &mut [u32]) {
         let Some(victim) = self.choose(plane) else { return };
-        let number = plane.0 * self.geometry.blocks + victim.0;
+        let number = plane.0 * self.geometry.blocks_per_plane + victim.0;
         let at = blocks.iter().position(|&block| block == number).expect("the policy chooses a closed block");
         let (held, data_units) = (counts.iter().sum::<u32>(), self.geometry.data_units);
         let left = counts[at] - (f64::from(counts[at]) * moved_share).ceil() as u32;

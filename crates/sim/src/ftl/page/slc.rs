@@ -72,7 +72,7 @@ impl SlcCache {
             collected_blocks: geometry.low_watermark_blocks.max(KEPT_BLOCKS as u32 + 2),
             fold: slc.fold,
             when_full: slc.when_full,
-            marked: vec![false; geometry.planes as usize * geometry.blocks as usize],
+            marked: vec![false; geometry.planes as usize * geometry.blocks_per_plane as usize],
             planes: (0..geometry.planes).map(|_| none()).collect(),
             written_units: 0,
             folded_units: 0,
@@ -159,7 +159,7 @@ impl PageMapped {
         }
         let slc = self.slc.as_mut().expect("as above");
         let open = &mut slc.planes[plane.index()].open;
-        let block = plane.0 * self.geometry.blocks + open.block.0;
+        let block = plane.0 * self.geometry.blocks_per_plane + open.block.0;
         let ppn = Ppn(block * self.geometry.block_units + open.written);
         open.written += 1;
         debug_assert!(slc.marked[block as usize], "the open block is in the cache");

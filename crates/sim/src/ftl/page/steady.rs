@@ -88,7 +88,7 @@ impl SmallPlane {
     /// An empty plane in the proportions of those of `geometry`.
     fn new(config: &DriveConfig, geometry: &Geometry, seed: Seed) -> Self {
         let data_units = geometry.data_units;
-        let good = geometry.blocks - geometry.factory_bad_per_plane - geometry.reserved_blocks;
+        let good = geometry.blocks_per_plane - geometry.factory_bad_per_plane - geometry.reserved_blocks;
         let blocks = (UNITS / data_units).clamp(LEAST_BLOCKS, MOST_BLOCKS).min(good);
         let low_watermark_blocks = ((config.cleaning.low.0 * f64::from(blocks)) as u32).max(1);
         // The same share of valid units among the blocks that are neither free nor open.

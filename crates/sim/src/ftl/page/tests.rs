@@ -34,7 +34,7 @@ pub(crate) fn of_profile(profile: &str, overrides: &[(&str, &str)]) -> DriveConf
 fn units_on_flash(ftl: &PageMapped) -> Vec<(Ppn, Lpn)> {
     let mut units = Vec::new();
     for block in 0..ftl.blocks.count() as u32 {
-        let plane = PlaneId(block / ftl.geometry.blocks);
+        let plane = PlaneId(block / ftl.geometry.blocks_per_plane);
         let places = block * ftl.geometry.block_units..(block + 1) * ftl.geometry.block_units;
         units.extend(places.map(Ppn).filter_map(|ppn| Some((ppn, ftl.reverse.get(ppn, plane)?))));
         let Some(layout) = &ftl.layout else { continue };
@@ -65,7 +65,7 @@ pub(crate) fn check(ftl: &PageMapped) {
         assert_eq!(ftl.blocks.valid_units(block), count, "block {block}");
     }
     for (plane, state) in ftl.planes.iter().enumerate() {
-        let blocks = plane * g.blocks as usize..(plane + 1) * g.blocks as usize;
+        let blocks = plane * g.blocks_per_plane as usize..(plane + 1) * g.blocks_per_plane as usize;
         assert_eq!(state.valid_units, valid[blocks].iter().sum::<u32>());
         assert_eq!(ftl.free_units[plane], state.free_units(g), "plane {plane}");
         let mut free: Vec<u32> = state.free.iter().copied().collect();
@@ -255,7 +255,10 @@ fn a_drive_that_holds_all_it_can_takes_every_overwrite() {
             ("mapping.policy", "write-order"),
         ]);
         let mut ftl = PageMapped::new(&config, Seed(1)).unwrap();
-        assert_eq!(Scheme::Pages.least_blocks_per_plane(&ftl.geometry), u64::from(ftl.geometry.blocks));
+        assert_eq!(
+            Scheme::Pages.least_blocks_per_plane(&ftl.geometry),
+            u64::from(ftl.geometry.blocks_per_plane)
+        );
         let pages = ftl.geometry.logical_units;
         let (mut due, mut random) = (Vec::new(), Seed(5).source());
         (0..pages).for_each(|lpn| {

@@ -65,7 +65,7 @@ impl Filled {
     }
 
     fn new(geometry: &Geometry, open_blocks: Option<usize>, mean_units: u32) -> Self {
-        let count = geometry.planes as usize * geometry.blocks as usize;
+        let count = geometry.planes as usize * geometry.blocks_per_plane as usize;
         let most = count + geometry.planes as usize * GROUP;
         let bucket_units = mean_units * GROUP as u32;
         Self {
@@ -215,7 +215,7 @@ mod tests {
                 // Some blocks are empty, and more than a group of them in a row.
                 let units = |_| if random.chance(0.7) { 0 } else { random.below(65) as u32 };
                 let units: Vec<u32> = (0..60).map(units).collect();
-                let numbers = (0..).map(|number| plane.0 * geometry.blocks + number);
+                let numbers = (0..).map(|number| plane.0 * geometry.blocks_per_plane + number);
                 filled.push_plane(numbers.clone().zip(units.iter().copied()));
                 let mut next = 0;
                 for (block, units) in numbers.zip(units) {

@@ -16,7 +16,7 @@ fn check_cache(ftl: &PageMapped) {
     check(ftl);
     let (slc, g) = (ftl.slc.as_ref().expect("the drive has a cache"), &ftl.geometry);
     for (plane, cache) in slc.planes.iter().enumerate() {
-        let blocks = plane * g.blocks as usize..(plane + 1) * g.blocks as usize;
+        let blocks = plane * g.blocks_per_plane as usize..(plane + 1) * g.blocks_per_plane as usize;
         let marked = slc.marked[blocks.clone()].iter().filter(|&&marked| marked).count();
         assert_eq!(cache.marked as usize, marked, "plane {plane}");
         let of_cache = cache
