@@ -11,6 +11,7 @@ pub(crate) mod page;
 mod placement;
 pub(crate) mod scheme;
 pub(crate) mod scheme_registry;
+mod sparse;
 mod table;
 
 pub(crate) use placement::UNITS_BETWEEN_STOP_CHECKS;
@@ -29,6 +30,7 @@ use std::ops::ControlFlow;
 use std::ops::Range;
 
 /// A drive's translation layer.
+#[expect(clippy::large_enum_variant, reason = "a drive has one")]
 pub enum Ftl {
     /// Page mapping: any mapping unit can lie anywhere.
     Page(PageMapped),

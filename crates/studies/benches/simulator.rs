@@ -35,6 +35,7 @@ fn main() {
     precondition();
     memory();
     large();
+    touched();
 }
 
 fn drive(profile: &str, overrides: &[(&str, &str)]) -> Drive {
@@ -112,4 +113,21 @@ fn large() {
         let held = (resident_bytes() - memory) as f64 / f64::from(LARGE_DRIVES);
         println!("{id}-memory: {:.0} MB", held / 1e6);
     }
+}
+
+/// Random writes on a large drive, from nothing to the last of them: what they touch, not how large the drive is.
+fn touched() {
+    const REQUESTS: u64 = 20_000;
+    let (cpu, memory) = (user_cpu_s() + system_cpu_s(), resident_bytes());
+    let mut drive = drive("nvme-tlc", &[("initial.state", "fragmented")]);
+    let job = Job::new("bench", Pattern::Random, Mix::WRITE, 4096).depth(8);
+    run(&mut drive, &Workload::single(job, REQUESTS), RunOptions::default())
+        .expect("the bench's own workload");
+    println!("sim-touched-memory: {:.0} MB ({REQUESTS} random writes of 4 KiB on a drive of 1 TB)", {
+        (resident_bytes() - memory) as f64 / 1e6
+    });
+    println!(
+        "sim-touched-time: {:.0} ms of user and system CPU",
+        (user_cpu_s() + system_cpu_s() - cpu) * 1e3
+    );
 }

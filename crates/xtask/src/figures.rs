@@ -47,6 +47,8 @@ const FIGURES: &[&Figure] = &[
     &simulator::LARGE_FULL,
     &simulator::LARGE_FULL_MEMORY,
     &simulator::LARGE_FRAGMENTED,
+    &simulator::TOUCHED_MEMORY,
+    &simulator::TOUCHED_TIME,
     &simulator::SDF_WRITES,
     &simulator::SDF_READS,
     &pacing::P999,

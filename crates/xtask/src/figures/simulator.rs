@@ -60,6 +60,22 @@ pub const LARGE_FRAGMENTED: Figure = Figure {
     read: |output| number_after(output, "sim-large-fragmented:"),
 };
 
+pub const TOUCHED_MEMORY: Figure = Figure {
+    id: "sim-touched-memory",
+    what: "`nvme-tlc`, 1 TB, fragmented, after 20,000 random writes of 4 KiB: memory in MB",
+    goal: None,
+    command: COMMAND,
+    read: |output| number_after(output, "sim-touched-memory:"),
+};
+
+pub const TOUCHED_TIME: Figure = Figure {
+    id: "sim-touched-time",
+    what: "the same, from nothing to the last write: ms of user and system CPU",
+    goal: None,
+    command: COMMAND,
+    read: |output| number_after(output, "sim-touched-time:"),
+};
+
 const SDF: &str = "cargo bench -q -p flashlane-sim --bench sdf";
 
 pub const SDF_WRITES: Figure = Figure {
