@@ -324,20 +324,22 @@ impl PageMapped {
     }
 
     /// The place with this physical number on `plane`, outside the SLC cache, with the type of its page.
-    #[inline]
+    #[inline(always)]
     fn placed_by_type(&self, plane: PlaneId, ppn: Ppn, fills_block: bool) -> Placed {
-        let mut placed = self.placed(plane, ppn, fills_block);
-        if let Some(cells) = &self.cells {
-            cells.describe(self.number_in_block(ppn), ppn, &mut placed);
+        let placed = self.placed(plane, ppn, fills_block);
+        // By value: a place that is completed in memory is read back by wider loads, which wait for its stores.
+        let placed = match &self.cells {
+            Some(cells) => cells.described(self.number_in_block(ppn), ppn, placed),
+            None => placed,
+        };
+        match &self.handles {
+            Some(handles) => Placed { program_group: handles.group_of(ppn), ..placed },
+            None => placed,
         }
-        if let Some(handles) = &self.handles {
-            placed.program_group = handles.group_of(ppn);
-        }
-        placed
     }
 
     /// The place with this physical number on `plane`, which may stand for the planes of superblocks.
-    #[inline]
+    #[inline(always)]
     fn placed(&self, plane: PlaneId, ppn: Ppn, fills_block: bool) -> Placed {
         let Some(superblocks) = &self.superblocks else { return Placed::alone(plane, fills_block) };
         let number = self.number_in_block(ppn);

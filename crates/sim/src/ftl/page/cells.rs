@@ -33,10 +33,11 @@ impl Group {
     }
 
     /// Describes a place whose unit is programmed with those of its group.
-    fn describe(self, ppn: Ppn, placed: &mut Placed) {
+    #[inline(always)]
+    fn described(self, ppn: Ppn, placed: Placed) -> Placed {
         let first = self.of_units.of(ppn.0) * self.units;
-        placed.program_group = ProgramGroup(first);
-        placed.waits_for_group = ppn.0 + 1 < first + self.units;
+        let waits_for_group = ppn.0 + 1 < first + self.units;
+        Placed { program_group: ProgramGroup(first), waits_for_group, ..placed }
     }
 }
 
@@ -69,18 +70,16 @@ impl Cells {
     }
 
     /// Completes the description of a place that is not in the SLC cache.
-    pub(super) fn describe(&self, number_in_block: u32, ppn: Ppn, placed: &mut Placed) {
-        placed.page_type = self.page_type(number_in_block);
-        if let Some(group) = self.word_line {
-            group.describe(ppn, placed);
-        }
+    #[inline(always)]
+    pub(super) fn described(&self, number_in_block: u32, ppn: Ppn, placed: Placed) -> Placed {
+        let placed = Placed { page_type: self.page_type(number_in_block), ..placed };
+        self.word_line.map_or(placed, |group| group.described(ppn, placed))
     }
 
     /// Completes the description of a place in the SLC cache: a page on each plane of a superblock is programmed at
     /// once.
-    pub(super) fn describe_slc(&self, ppn: Ppn, placed: &mut Placed) {
-        if self.word_line.is_some() && self.page.units > 1 {
-            self.page.describe(ppn, placed);
-        }
+    pub(super) fn described_slc(&self, ppn: Ppn, placed: Placed) -> Placed {
+        let joins_pages = self.word_line.is_some() && self.page.units > 1;
+        if joins_pages { self.page.described(ppn, placed) } else { placed }
     }
 }

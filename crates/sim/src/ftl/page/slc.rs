@@ -141,11 +141,8 @@ impl PageMapped {
         if self.pacer.is_some() {
             self.pace(plane, 1, due);
         }
-        let mut placed = Placed { page_type: PageType::OF_SECTION, ..self.placed(plane, ppn, false) };
-        if let Some(cells) = &self.cells {
-            cells.describe_slc(ppn, &mut placed);
-        }
-        Some(placed)
+        let placed = Placed { page_type: PageType::OF_SECTION, ..self.placed(plane, ppn, false) };
+        Some(self.cells.as_ref().map_or(placed, |cells| cells.described_slc(ppn, placed)))
     }
 
     fn next_slc_unit(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> Option<Ppn> {
