@@ -73,14 +73,15 @@ pub fn valley_distance(curve: &[Point]) -> Option<usize> {
 }
 
 /// Looks for chunk boundaries: first in fine steps, then, for large chunks, in coarse ones, and last for chunks that
-/// do not divide the distance of the repetitions' places.
+/// do not divide the distance of the repetitions' places. The numbers of `repetitions` MUST rise: each search goes on
+/// to the next one where it finds none, and what it finds is verified by as many tests as the last one asks for.
 ///
 /// # Errors
 /// [`Interruption`] where the device fails.
-pub fn by_pairs(
+pub(crate) fn by_pairs(
     bench: &mut Bench<'_>,
     area: Area,
-    repetitions: usize,
+    repetitions: &[usize],
 ) -> Result<Option<Chunk>, Interruption> {
     run_searches(bench, area, BoundaryTest::Pairs, &searches(bench), repetitions)
 }
@@ -90,15 +91,20 @@ fn run_searches(
     area: Area,
     test: BoundaryTest,
     searches: &[Search],
-    repetitions: usize,
+    repetitions: &[usize],
 ) -> Result<Option<Chunk>, Interruption> {
+    let samples = VERIFICATION_FACTOR * repetitions.last().copied().unwrap_or_default();
     for search in searches {
         let reach_bytes = search.reach_bytes.min(area.length_bytes / 4);
         let search = Search { reach_bytes, ..*search };
-        let Some(candidate) = search_boundaries(bench, area, test, search, repetitions)? else { continue };
-        let verified = verify_and_correct(bench, area, test, candidate, VERIFICATION_FACTOR * repetitions)?;
-        if verified.is_some() {
-            return Ok(verified);
+        for &repetitions in repetitions {
+            let Some(candidate) = search_boundaries(bench, area, test, search, repetitions)? else {
+                continue;
+            };
+            let verified = verify_and_correct(bench, area, test, candidate, samples)?;
+            if verified.is_some() {
+                return Ok(verified);
+            }
         }
     }
     Ok(None)
@@ -118,7 +124,7 @@ pub(crate) fn by_single_reads(
     };
     let search = |reach_bytes, is_spread| Search { step_bytes: page_bytes, reach_bytes, is_spread };
     let searches = [search(64 * page_bytes, true), search(1024 * 1024, true), search(3584 * 1024, false)];
-    let found = run_searches(bench, area, BoundaryTest::Single { page_bytes }, &searches, repetitions)?;
+    let found = run_searches(bench, area, BoundaryTest::Single { page_bytes }, &searches, &[repetitions])?;
     // Between two chunks the read saves the array time that it takes across two pages of a chunk.
     let is_array_time = |found: &Chunk| (0.5..1.5).contains(&(found.contrast_us / array_us));
     Ok(found.filter(is_array_time).map(|found| (found, page_bytes)))

@@ -9,6 +9,7 @@ use crate::load::Load;
 use crate::options::Budget;
 use crate::point_measurement::{PointMeasurement, line};
 use flashlane_base::Seed;
+use flashlane_measure::Run;
 use flashlane_workload::{Job, Stop, Workload};
 
 /// Bytes of a confirming run, within limits on its number of requests.
@@ -19,6 +20,11 @@ const REQUESTS_MAX: u64 = 20_000;
 const ROUNDS_MIN: u64 = 64;
 /// Warm-up of a scan, so that data of an earlier scan in the drive's cache does not count.
 const SCAN_WARMUP_BYTES: u64 = 128 << 20;
+
+/// A shorter run suffices where its mean latency is known to this share, at 95% confidence, and its 99th percentile to
+/// this one.
+const MEAN_ERROR_MAX: f64 = 0.01;
+const P99_ERROR_MAX: f64 = 0.05;
 
 /// Further measurements of a recommended point, which show whether its rate holds.
 const REPETITIONS: u64 = 5;
@@ -40,11 +46,29 @@ pub(crate) fn reads(
     if let MeasuredArea::Filled(Area { offset_bytes, length_bytes }) = measured_area {
         job = job.area(offset_bytes, length_bytes / cell.request_bytes * cell.request_bytes);
     }
-    // Another seed each time, so that data left in a cache by one measurement does not serve the next.
-    let seed = Seed(bench.random().bits());
-    let requests = requests_of(READ_BYTES, REQUESTS_MAX, cell);
     let warmup_bytes = if load == Load::Scan { SCAN_WARMUP_BYTES } else { 0 };
-    measure(bench, job, (requests, warmup_bytes), budget, cell, seed)
+    let few = requests_of(REPETITION_BYTES, REPETITION_REQUESTS_MAX, cell);
+    let many = requests_of(READ_BYTES, REQUESTS_MAX, cell);
+    for requests in [few, many] {
+        // Another seed each time, so that data left in a cache by one measurement does not serve the next.
+        let seed = Seed(bench.random().bits());
+        let (run, line) = run(bench, job.clone(), (requests, warmup_bytes), budget, cell, seed)?;
+        if requests == many || is_certain(&run) {
+            return Ok(PointMeasurement { workload: line, ..PointMeasurement::from(&run) });
+        }
+    }
+    unreachable!("the last run is taken as it is")
+}
+
+/// Returns whether more requests would hardly change the mean latency and the 99th percentile of a run.
+fn is_certain(run: &Run) -> bool {
+    let is_mean_known =
+        run.confidence.is_some_and(|mean| !mean.correlated && mean.relative() <= MEAN_ERROR_MAX);
+    // The number of requests above a percentile varies by its root: two standard deviations to either side.
+    let latencies = run.latencies();
+    let deviations = 2.0 * (0.99 * 0.01 / latencies.len().max(1) as f64).sqrt();
+    let [low, high] = [0.99 - deviations, 0.99 + deviations].map(|q| latencies.quantile_ns(q.min(1.0)));
+    is_mean_known && high <= (1.0 + P99_ERROR_MAX) * low
 }
 
 /// Returns the number of requests of a measurement of about this many bytes.
@@ -104,19 +128,31 @@ fn scan_start(nth: u64, requests: u64, count: u64, request_bytes: u64, seed: See
 fn measure(
     bench: &mut Bench<'_>,
     job: Job,
-    (requests, mut warmup_bytes): (u64, u64),
+    requests_and_warmup: (u64, u64),
     budget: Budget,
     cell: &GridCell,
     seed: Seed,
 ) -> Result<PointMeasurement, Interruption> {
+    let (run, line) = run(bench, job, requests_and_warmup, budget, cell, seed)?;
+    Ok(PointMeasurement { workload: line, ..PointMeasurement::from(&run) })
+}
+
+/// Runs a number of requests after a warm-up of so many bytes. Returns also the line that repeats it.
+fn run(
+    bench: &mut Bench<'_>,
+    job: Job,
+    (requests, mut warmup_bytes): (u64, u64),
+    budget: Budget,
+    cell: &GridCell,
+    seed: Seed,
+) -> Result<(Run, String), Interruption> {
     let mut stop = Stop::after(requests);
     if bench.is_real() {
         stop.time = Some(budget.run);
         warmup_bytes = warmup_bytes.min((cell.bytes_per_s * budget.run.as_s_f64()) as u64);
     }
     let workload = Workload::new(vec![job], stop).warmup(warmup_bytes / cell.request_bytes);
-    let run = bench.run(&workload.clone().seed(seed))?;
-    Ok(PointMeasurement { workload: line(&workload), ..PointMeasurement::from(&run) })
+    Ok((bench.run(&workload.clone().seed(seed))?, line(&workload)))
 }
 
 #[cfg(test)]

@@ -57,9 +57,9 @@ pub(crate) fn run_stages(session: &mut Session<'_, '_>, structure: &Structure) -
         Ok(())
     })?;
     session.begin_stage(Stage::Interference);
-    let requests = session.repetitions().of(1000) as u64;
+    let requests = session.repetitions().rising(1000);
     session.in_time(&[Feature::ReadWriteSlowdown], |session| {
-        let finding = interference::find(session.bench(), area, page_or_usual, requests)?;
+        let finding = interference::find(session.bench(), area, page_or_usual, &requests)?;
         session.note(Feature::ReadWriteSlowdown, finding);
         Ok(())
     })?;

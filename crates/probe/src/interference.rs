@@ -16,13 +16,39 @@ const TURNS: usize = 3;
 /// Longest run where time is real.
 const LONGEST: Duration = Duration::from_ms(500);
 
-/// Measures a reader and a writer alone and together, each in one half of the area.
+/// Turns agree where the greatest slowdown exceeds the least by at most this factor; more requests would then show the
+/// same, since it differs from [`SLOWED`] and [`NOT_SLOWED`] by more than that.
+const AGREE: f64 = 1.05;
+
+/// Measures a reader and a writer alone and together, each in one half of the area, with the first of the rising
+/// numbers of requests whose turns agree, or the last.
 pub(crate) fn find(
     bench: &mut Bench<'_>,
     area: Area,
     page: u64,
-    requests: u64,
+    requests: &[usize],
 ) -> Result<Finding, Interruption> {
+    let (&most, fewer) = requests.split_last().expect("numbers of requests are given");
+    for &few in fewer {
+        if let Some(slowdowns) = measure(bench, area, page, few as u64)?
+            && slowdowns.iter().all(Slowdown::is_certain)
+        {
+            return Ok(finding(&slowdowns));
+        }
+    }
+    Ok(match measure(bench, area, page, most as u64)? {
+        Some(slowdowns) => finding(&slowdowns),
+        None => Finding::not_determined("reads or writes are done faster than can be timed"),
+    })
+}
+
+/// Returns the slowdown of the reader and of the writer; `None` where requests take less time than can be measured.
+fn measure(
+    bench: &mut Bench<'_>,
+    area: Area,
+    page: u64,
+    requests: u64,
+) -> Result<Option<[Slowdown; 2]>, Interruption> {
     let half = area.length_bytes / 2 / page * page;
     let reader = Job::new("reader", Pattern::Random, Mix::READ, page).area(area.offset_bytes, half);
     let writer = Job::new("writer", Pattern::Random, Mix::WRITE, page).area(area.offset_bytes + half, half);
@@ -45,21 +71,22 @@ pub(crate) fn find(
         let together = rates(vec![reader.clone(), writer.clone()])?;
         turns.push([(read_alone, together[0]), (write_alone, together[1])]);
     }
-    if !is_timed {
-        return Ok(Finding::not_determined("reads or writes are done faster than can be timed"));
-    }
-    let [reads, writes] = [0, 1].map(|job| Slowdown::new(turns.iter().map(|turn| turn[job]).collect()));
+    let slowdown = |job| Slowdown::new(turns.iter().map(|turn| turn[job]).collect());
+    Ok(is_timed.then(|| [0, 1].map(slowdown)))
+}
+
+fn finding([reads, writes]: &[Slowdown; 2]) -> Finding {
     let evidence = format!(
         "random reads {reads} beside random writes, writes {writes} beside reads (one of each in flight)"
     );
-    let worst = if reads.least >= writes.least { &reads } else { &writes };
-    Ok(if worst.least >= SLOWED {
+    let worst = if reads.least >= writes.least { reads } else { writes };
+    if worst.least >= SLOWED {
         Finding::found((worst.median() * 100.0).round() / 100.0, 0.9, evidence)
     } else if reads.most.max(writes.most) <= NOT_SLOWED {
         Finding::absent(0.9, evidence)
     } else {
         Finding::not_determined(evidence)
-    })
+    }
 }
 
 /// Slowdown of the reader or the writer.
@@ -77,6 +104,12 @@ impl Slowdown {
         turns.sort_by(|a, b| slowdown(a).total_cmp(&slowdown(b)));
         let (alone, together) = turns[turns.len() / 2];
         Self { alone, together, least: slowdown(&turns[0]), most: slowdown(&turns[turns.len() - 1]) }
+    }
+
+    /// Returns whether the turns agree, and no other such turn would be judged differently.
+    fn is_certain(&self) -> bool {
+        let differs = |limit: f64| limit > AGREE * self.most || limit < self.least / AGREE;
+        self.most <= AGREE * self.least && differs(SLOWED) && differs(NOT_SLOWED)
     }
 
     fn median(&self) -> f64 {

@@ -102,14 +102,14 @@ impl ChunkLayout {
         chunk: &Chunk,
         page: Option<u64>,
     ) -> Result<Self, Interruption> {
-        let [few, many] = [16, 64].map(|usual| session.repetitions().of(usual));
-        let mut layout = Self::by_distances(session, area, chunk, page, few)?;
+        let (few, many) = (session.repetitions().rising(16), session.repetitions().of(64));
+        let mut layout = Self::by_distances(session, area, chunk, page, &few)?;
         if layout.is_certain_by_distances(session, area, chunk)? {
             return Ok(layout);
         }
         layout.measure_dies(session, area, chunk, page)?;
         if layout.is_open() && layout.stripe.may_become_clearer() {
-            let again = Self::by_distances(session, area, chunk, page, many)?;
+            let again = Self::by_distances(session, area, chunk, page, &[many])?;
             let mut again = Self { busy: layout.busy, residues: layout.residues, ..again };
             again.is_certain_by_distances(session, area, chunk)?;
             if let Some(busy) = again.busy.dies() {
@@ -122,18 +122,26 @@ impl ChunkLayout {
         Ok(layout)
     }
 
-    /// Measures pairs by their distance.
+    /// Measures pairs by their distance, with the first of the rising numbers of repetitions that leaves no doubt, or
+    /// the last.
     fn by_distances(
         session: &mut Session<'_, '_>,
         area: Area,
         chunk: &Chunk,
         page: Option<u64>,
-        repetitions: usize,
+        repetitions: &[usize],
     ) -> Result<Self, Interruption> {
         // Larger reads might take several array times.
         let page = page.unwrap_or(session.bench().sector_bytes());
         let reach = REACH.min(area.chunks(chunk) as usize / 2);
-        let stripe = stripe::measure(session.bench(), area, chunk, page, reach, repetitions)?;
+        let (&most, fewer) = repetitions.split_last().expect("repetitions are given");
+        for &few in fewer {
+            let stripe = stripe::measure(session.bench(), area, chunk, page, reach, few)?;
+            if stripe.leaves_no_doubt() {
+                return Ok(Self::of_stripe(stripe));
+            }
+        }
+        let stripe = stripe::measure(session.bench(), area, chunk, page, reach, most)?;
         Ok(Self::of_stripe(stripe))
     }
 

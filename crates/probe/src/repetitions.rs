@@ -52,6 +52,18 @@ impl Repetitions {
         self.effort.repetitions(usual) * self.factor
     }
 
+    /// Returns the repetitions of an experiment that ends as soon as it is decided: those for a quiet drive, and where
+    /// there is noise, those of [`Repetitions::of`]. What is looked for may be many times the noise.
+    pub(crate) fn rising(&self, usual: usize) -> Vec<usize> {
+        self.rising_to(self.of(usual), usual)
+    }
+
+    /// Like [`Repetitions::rising`], with `most` as the last.
+    pub(crate) fn rising_to(&self, most: usize, usual: usize) -> Vec<usize> {
+        let quiet = self.effort.repetitions(usual);
+        if quiet < most { vec![quiet, most] } else { vec![most] }
+    }
+
     /// Returns the repetitions of an experiment over `places` places, limited to a few seconds of real time: a drive
     /// without structure would otherwise take minutes.
     pub(crate) fn of_places(&self, usual: usize, places: usize) -> usize {
@@ -93,4 +105,15 @@ pub(crate) fn samples(
         }
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repetitions_rise_only_where_there_is_noise() {
+        let of = |factor| Repetitions { effort: Effort::Normal, factor, read_us: None }.rising(16);
+        assert_eq!([of(1), of(3)], [vec![16], vec![16, 48]]);
+    }
 }

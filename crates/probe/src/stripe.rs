@@ -52,6 +52,8 @@ const MORE_THAN_A_BUS: f64 = 1.3;
 const BEYOND: f64 = 0.25;
 /// Least standard errors of the step of nearer ones.
 const STEP_ERRORS: f64 = 8.0;
+/// Clarity from which more repetitions would not change a level.
+const NO_DOUBT: f64 = 0.5;
 /// Two array times have a wider spread than one, but by less than this factor.
 const WIDER: f64 = 2.5;
 
@@ -110,6 +112,17 @@ impl Stripe {
             }
             (Some(first), None, _) => Verdict::Degree(first.period),
         }
+    }
+
+    /// Returns whether more repetitions would show the same: both levels are seen, each far above the noise, and a bus
+    /// of the predicted step would be seen as well.
+    pub(crate) fn leaves_no_doubt(&self) -> bool {
+        let is_clear = |level: Option<Level>| level.is_some_and(|level| level.clarity >= NO_DOUBT);
+        let is_bus_visible = self.bus_step_us.is_some_and(|(step, least)| step > least);
+        matches!(self.verdict(), Verdict::Both { .. })
+            && is_clear(self.first_level)
+            && is_clear(self.second_level)
+            && is_bus_visible
     }
 
     /// Returns whether more repetitions might show more. Where a bus could not be told from a die, they do not.

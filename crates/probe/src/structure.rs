@@ -103,9 +103,9 @@ fn find_chunk(session: &mut Session<'_, '_>) -> Result<Option<(Chunk, Option<u64
     let (places, area) = (chunk::places(session.bench()), session.area());
     let mut found = None;
     if session.bench().depth() > 1 {
-        for usual in [12, 48] {
-            let repetitions = session.repetitions().of_places(usual, places);
-            found = chunk::by_pairs(session.bench(), area, repetitions)?;
+        let [few, many] = [12, 48].map(|usual| session.repetitions().of_places(usual, places));
+        for repetitions in [session.repetitions().rising_to(few, 12), vec![many]] {
+            found = chunk::by_pairs(session.bench(), area, &repetitions)?;
             if found.is_some() {
                 break;
             }

@@ -45,9 +45,11 @@ use crate::error::Interruption;
 use crate::grid::GridCell;
 use crate::load::Load;
 use crate::options::{Budget, Effort};
+use crate::pattern::mean_and_variance;
 use crate::point_measurement::{self, Latencies, PointMeasurement, is_timed};
 use flashlane_base::{Duration, Seed};
 use flashlane_measure::statistics::steady_state::{ROUNDS, ROUNDS_MAX, Window};
+use flashlane_measure::statistics::student_t;
 use flashlane_measure::{Run, is_filling_buffer, is_notable_in_buffer};
 use flashlane_result::probe::{Rate, Writes};
 use flashlane_workload::{Precondition, Stop, Workload};
@@ -57,6 +59,9 @@ use std::collections::BTreeMap;
 const RUN_BYTES: u64 = 80 << 20;
 const REQUESTS_MIN: u64 = 1024;
 const REQUESTS_MAX: u64 = 20_000;
+/// The same where no GC runs, and as a multiple of the depth.
+const REQUESTS_MIN_WITH_ROOM: u64 = 256;
+const ROUNDS_MIN: u64 = 16;
 /// A round of preconditioning writes at most this fraction of the capacity, as with `precondition=steady`.
 const ROUND_PART: u64 = 4;
 /// Queue depth of preconditioning.
@@ -73,6 +78,9 @@ const RUNS_FROM_IDLE_WITH_BOUND: usize = 5;
 
 /// Rounds may have been filling the buffer where a flush takes at least this share of their time.
 const FLUSH_SHARE_MIN: f64 = 0.1;
+
+/// Rounds of half the least length suffice where their mean rate is known to this share.
+const MEAN_ERROR_MAX: f64 = 0.03;
 
 /// A chosen point stands where it sustains this share of its short measurement.
 pub(crate) const ESTIMATE_SHARE_MIN: f64 = 0.75;
@@ -228,7 +236,11 @@ pub(crate) fn once(
     history: &mut WriteHistory,
     cell: &GridCell,
 ) -> Result<PointMeasurement, Interruption> {
-    let requests = least_requests(cell);
+    let requests = if history.has_bound || !history.has_room(bench) {
+        least_requests(cell)
+    } else {
+        least_requests_with_room(cell)
+    };
     let lead_in = history.lead_in(cell);
     let run = measure_full(bench, history, cell, requests, lead_in)?;
     if !history.has_bound || history.buffer_bytes.is_none() {
@@ -256,15 +268,19 @@ pub(crate) fn sustained(
     let mut requests = round_requests(bench, history, cell, has_room);
     let lead_in = history.lead_in(cell);
     let (mut runs, mut runs_each, mut doubled) = (Vec::new(), 1, 0);
+    // Rounds of half the least length suffice once their mean is certain; where ten do not, two of them are a round.
+    let mut is_halved = requests < least_requests(cell);
     loop {
         while runs.len() < ROUNDS * runs_each {
             runs.push(measure(bench, history, cell, requests, if runs.is_empty() { lead_in } else { 0 })?);
         }
-        let mut measured = of_last_rounds(&runs, runs_each, history, cell);
+        let counted = if is_halved { runs.len() } else { ROUNDS * runs_each };
+        let mut measured = of_rounds(&runs[runs.len() - counted..], runs_each, history, cell);
         let has_no_effect = history.is_used_up() || (has_room && measured.cleaning == Some(false));
         measured.steady &= has_no_effect;
         let enough = measured.steady
             && (history.effort != Effort::Full || has_no_spare_space(&measured, history, capacity_bytes));
+        let enough = enough && (!is_halved || is_mean_certain(&runs));
         let is_filling = measured.filling == Some(true);
         let doublings = if is_filling { history.doublings_while_filling() } else { history.doublings() };
         if enough || doubled >= doublings {
@@ -275,7 +291,10 @@ pub(crate) fn sustained(
             // What filled the buffer does not count.
             runs.clear();
             requests *= 2;
-            doubled += 1;
+            doubled += usize::from(!is_halved);
+            is_halved = false;
+        } else if is_halved && runs.len() == 2 * ROUNDS {
+            (runs_each, is_halved) = (2, false);
         } else if runs.len() < 2 * ROUNDS * runs_each {
             for _ in 0..runs_each {
                 runs.push(measure(bench, history, cell, requests, 0)?);
@@ -287,7 +306,20 @@ pub(crate) fn sustained(
     }
 }
 
-/// Returns the number of requests of a round of [`sustained`].
+/// Returns whether the mean rate of rounds is known to this share, at 95% confidence.
+fn is_mean_certain(rounds: &[Run]) -> bool {
+    is_known(&rounds.iter().map(|run| rate(std::slice::from_ref(run))).collect::<Vec<_>>())
+}
+
+/// Returns whether the mean of these rates is known to that share.
+fn is_known(rates: &[f64]) -> bool {
+    let (mean, variance) = mean_and_variance(rates);
+    let freedom = rates.len() - 1;
+    student_t(0.95, freedom as u64) * (variance / freedom as f64).sqrt() <= MEAN_ERROR_MAX * mean
+}
+
+/// Returns the number of requests of a round of [`sustained`]: at least those of a measurement, or half of them where
+/// there is no bound on the latency, as far as a 99th percentile allows.
 fn round_requests(bench: &Bench<'_>, history: &WriteHistory, cell: &GridCell, has_room: bool) -> u64 {
     let least = least_requests(cell);
     if bench.is_real() {
@@ -299,20 +331,15 @@ fn round_requests(bench: &Bench<'_>, history: &WriteHistory, cell: &GridCell, ha
         Effort::Quick => since.min(history.stale_bytes),
         _ => history.rounds_factor * since,
     };
+    let least = if history.has_bound { least } else { (least / 2).max(REQUESTS_MIN) };
     (bytes / ROUNDS as u64 / cell.request_bytes).max(least)
 }
 
-/// Returns the measurement by the last five rounds, each of this number of runs. It is steady where they meet the rule,
-/// and did not fill the write buffer.
-fn of_last_rounds(
-    runs: &[Run],
-    runs_each: usize,
-    history: &WriteHistory,
-    cell: &GridCell,
-) -> PointMeasurement {
-    let last = &runs[runs.len() - ROUNDS * runs_each..];
-    let rates: Vec<f64> = last.chunks(runs_each).map(rate).collect();
-    let mut measured = PointMeasurement::of_rounds(last, runs_each);
+/// Returns the measurement by rounds of this number of runs each. It is steady where the last five meet the rule, and
+/// all together did not fill the write buffer.
+fn of_rounds(runs: &[Run], runs_each: usize, history: &WriteHistory, cell: &GridCell) -> PointMeasurement {
+    let rates: Vec<f64> = runs.chunks(runs_each).map(rate).collect();
+    let mut measured = PointMeasurement::of_rounds(runs, runs_each);
     measured.steady =
         Window::of(&rates).is_some_and(|window| window.is_steady()) && measured.filling != Some(true);
     let own_requests = history.written_in(cell.request_bytes) / cell.request_bytes;
@@ -413,6 +440,12 @@ fn measure_full(
         run = measure(bench, history, cell, requests, 0)?;
     }
     Ok(run)
+}
+
+/// The same to compare the rates of points while the drive runs no GC, which would make it fast and slow in turns.
+fn least_requests_with_room(cell: &GridCell) -> u64 {
+    let least = REQUESTS_MIN_WITH_ROOM.max(ROUNDS_MIN * u64::from(cell.depth));
+    (RUN_BYTES / 4 / cell.request_bytes).clamp(least, REQUESTS_MAX)
 }
 
 /// Least number of requests of a measurement.
@@ -516,6 +549,14 @@ mod tests {
     use crate::advice_text;
     use crate::options::Medium;
     use crate::point_measurement::tests::measured;
+
+    #[test]
+    fn mean_is_certain_where_rounds_agree() {
+        let mean_of = |share: f64| is_known(&[1.0, 1.0 + share, 1.0 - share, 1.0 + share, 1.0 - share]);
+        // s is the share, and t of four degrees 2.78: 1.24 shares.
+        assert_eq!([0.02, 0.027].map(mean_of), [true, false]);
+        assert!(is_known(&[100.0; 5]));
+    }
 
     #[test]
     fn rounds_as_fast_as_a_burst_may_have_filled_the_buffer() {
