@@ -489,14 +489,6 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Starts everything that can start.
     fn pump(&mut self) {
-        self.pump_but_log();
-        if self.may_write {
-            self.log.dispatch();
-        }
-    }
-
-    /// Starts everything but the next group of the log.
-    fn pump_but_log(&mut self) {
         self.log_progress();
         if self.may_write {
             self.admit_writes();
@@ -509,6 +501,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             self.fit_cache();
         }
         self.next_due = self.finish_delayed();
+        if self.may_write {
+            self.log.dispatch();
+        }
     }
 }
 

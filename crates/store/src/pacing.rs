@@ -54,10 +54,11 @@ impl DelayedWrites {
         self.0.push_back(Delayed { since, pending, sequence });
     }
 
-    /// Removes the writes that have waited for `delay`, and returns them with their numbers.
-    pub(crate) fn take_over(&mut self, delay: Duration, now: Instant) -> Vec<(Pending, u64)> {
-        let over = self.0.partition_point(|write| write.since + delay <= now);
-        self.0.drain(..over).map(|write| (write.pending, write.sequence)).collect()
+    /// Removes the first write and returns it with its number, if it has waited for `delay`.
+    pub(crate) fn pop_over(&mut self, delay: Duration, now: Instant) -> Option<(Pending, u64)> {
+        let is_over = self.0.front().is_some_and(|write| write.since + delay <= now);
+        let Delayed { pending, sequence, .. } = if is_over { self.0.pop_front()? } else { return None };
+        Some((pending, sequence))
     }
 
     /// Returns when the first one will have waited for `delay`.

@@ -170,14 +170,14 @@ impl Writes {
         queue.push_back(logged);
     }
 
-    /// Removes the writes that the log has reached.
-    pub(crate) fn take_reached(&mut self, written_to: u64, durable_to: u64) -> Vec<Logged> {
-        let reached = |queue: &VecDeque<Logged>, page: u64| match queue.front() {
-            Some(first) if first.end_page <= page => queue.partition_point(|logged| logged.end_page <= page),
-            _ => 0,
+    /// Removes the next write that the log has reached, if there is one: first those that complete when they are
+    /// written, then those that complete when they are durable.
+    pub(crate) fn pop_reached(&mut self, written_to: u64, durable_to: u64) -> Option<Logged> {
+        let pop = |queue: &mut VecDeque<Logged>, page: u64| {
+            let is_reached = queue.front().is_some_and(|logged| logged.end_page <= page);
+            if is_reached { queue.pop_front() } else { None }
         };
-        let (written, durable) = (reached(&self.system, written_to), reached(&self.device, durable_to));
-        self.system.drain(..written).chain(self.device.drain(..durable)).collect()
+        pop(&mut self.system, written_to).or_else(|| pop(&mut self.device, durable_to))
     }
 
     /// Removes all writes in the log.

@@ -59,9 +59,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
         match durability {
             Durability::Memory => self.pump(),
-            // The next step follows at once, since something waits for the write: those that are submitted until then
-            // join the group.
-            Durability::System | Durability::Device => self.pump_but_log(),
+            // The next step follows at once, since something waits for the write, and starts all else that can start:
+            // once for all writes that are submitted until then, which join the group of the log.
+            Durability::System | Durability::Device => self.admit_writes(),
         }
         Ok(pending.ticket)
     }
@@ -245,10 +245,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Delays the end of the writes that the log has reached.
     pub(super) fn log_progress(&mut self) {
         let (written_to, durable_to) = (self.log.written_to(), self.log.durable_to());
-        let logged = self.writes.take_reached(written_to, durable_to);
-        if !logged.is_empty() {
-            let now = self.now();
-            logged.into_iter().for_each(|logged| self.delay_end(now, logged));
+        let mut since = None;
+        while let Some(logged) = self.writes.pop_reached(written_to, durable_to) {
+            let since = *since.get_or_insert_with(|| self.now());
+            self.delay_end(since, logged);
         }
     }
 
@@ -284,16 +284,15 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let (now, mut next) = (self.now(), Instant::FAR);
         let (common, patches_max) = (self.common_debt(), f64::from(self.policy.level_0_patches_max()));
         for nth in std::mem::take(&mut self.delayed_slices) {
-            let slice = &mut self.slices[nth as usize];
+            let slice = &self.slices[nth as usize];
             let debt = common.max(slice.unmerged_patches(self.shape.block_bytes) / patches_max);
             let delay = pacing::delay(debt, self.options.write_delay_max);
-            let over = slice.delayed().take_over(delay, now);
-            if let Some(due) = slice.delayed().next_due(delay) {
+            while let Some((pending, sequence)) = self.slices[nth as usize].delayed().pop_over(delay, now) {
+                self.finish_at(now, pending, Outcome::Write(Ok(sequence)));
+            }
+            if let Some(due) = self.slices[nth as usize].delayed().next_due(delay) {
                 next = next.min(due);
                 self.delayed_slices.insert(nth);
-            }
-            for (pending, sequence) in over {
-                self.finish_at(now, pending, Outcome::Write(Ok(sequence)));
             }
         }
         next
