@@ -12,6 +12,7 @@
 
 use crate::key::{Key, KeyBytes, KeyTable};
 use crate::value::Entry;
+use crate::writes::{Change, Sent};
 use flashlane_store::Ticket;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -114,26 +115,20 @@ impl Cell {
         (self.is_loading, self.state) = (false, state);
     }
 
-    /// A command has set the value. Its write has this ticket, or is unsent.
-    pub fn write_begins(&mut self, entry: Option<Entry>, ticket: Option<Ticket>, is_long: bool) {
+    /// A command has set the value. Its write was sent, or is unsent.
+    pub fn write_begins(&mut self, entry: Option<Entry>, sent: Option<Sent>) {
         self.state = Knowledge::Known(entry);
         self.writes += 1;
-        if let Some(ticket) = ticket {
-            self.write_is_sent(ticket, is_long);
+        if let Some(sent) = sent {
+            self.write_is_sent(sent);
         }
     }
 
     /// The store has accepted a write.
-    pub fn write_is_sent(&mut self, ticket: Ticket, is_long: bool) {
+    pub fn write_is_sent(&mut self, sent: Sent) {
         assert!(self.writes > 0, "the write has begun");
-        self.last_write = Some(ticket);
-        self.long_writes += u32::from(is_long);
-    }
-
-    /// The store has completed a write, whose replies have not left.
-    pub fn write_completes(&mut self, ticket: Ticket, is_long: bool) {
-        self.last_write.take_if(|last| *last == ticket);
-        self.long_writes -= u32::from(is_long);
+        self.last_write = Some(sent.ticket);
+        self.long_writes += u32::from(sent.is_long);
     }
 
     /// A write has failed: its value may be there or not.
@@ -141,10 +136,14 @@ impl Cell {
         self.state = Knowledge::Failed(failure.into());
     }
 
-    /// A write has ended.
-    pub fn write_ends(&mut self) {
+    /// A write has ended, which the store has completed if it was sent.
+    pub fn write_ends(&mut self, sent: Option<Sent>) {
         assert!(self.writes > 0, "the write has begun");
         self.writes -= 1;
+        if let Some(Sent { ticket, is_long }) = sent {
+            self.last_write.take_if(|last| *last == ticket);
+            self.long_writes -= u32::from(is_long);
+        }
         if self.writes == 0 {
             self.last_write = None;
         }
@@ -222,8 +221,8 @@ impl<'a> Keys<'a> {
         self.changes.insert(key.clone(), entry);
     }
 
-    /// Returns the changes.
-    pub fn into_changes(self) -> BTreeMap<Key, Option<Entry>> {
-        self.changes
+    /// Returns the changes, in the order of keys.
+    pub fn into_changes(self) -> Vec<Change> {
+        self.changes.into_iter().collect()
     }
 }

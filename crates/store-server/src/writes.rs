@@ -14,6 +14,15 @@ use std::collections::VecDeque;
 /// A key and its new value, if it has one.
 pub type Change = (Key, Option<Entry>);
 
+/// A write that the store has accepted.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// The store's ticket of it.
+    pub ticket: Ticket,
+    /// The store may number it later than others.
+    pub is_long: bool,
+}
+
 /// A write that the store has not completed, or not accepted yet.
 #[derive(Debug, Default)]
 pub struct WriteInFlight {

@@ -1,43 +1,33 @@
 //! Hands the changes of commands and jobs to the store, and ends their writes.
 
 use super::Engine;
+use crate::cells;
 use crate::jobs::JobId;
-use crate::key::Key;
 use crate::session::SlotId;
-use crate::value::Entry;
-use crate::writes::{Change, Unsent, WriteInFlight};
+use crate::writes::{Change, Sent, Unsent, WriteInFlight};
 use flashlane_device::DataDevice;
 use flashlane_store::{Batch, Ticket, WriteError};
-use std::collections::BTreeMap;
 
 impl<D: DataDevice, L: DataDevice> Engine<D, L> {
-    /// Hands changes to the store, a batch a slice. Returns why it refuses them; what is refused has changed nothing.
+    /// Hands changes, which are in the order of keys, to the store, a batch a slice. Returns why it refuses them; what is
+    /// refused has changed nothing.
     pub(super) fn commit(
         &mut self,
         slot: SlotId,
-        changes: BTreeMap<Key, Option<Entry>>,
+        mut changes: Vec<Change>,
         is_atomic: bool,
     ) -> Option<String> {
-        if changes.is_empty() {
-            return None;
-        }
-        // Both are in the order of keys.
-        let mut slices: Vec<(u32, Vec<Change>)> = Vec::new();
-        for change in changes {
-            let slice = self.store.slice_of(&change.0);
-            match slices.last_mut().filter(|(last, _)| *last == slice) {
-                Some((_, changes)) => changes.push(change),
-                None => slices.push((slice, vec![change])),
-            }
-        }
-        if is_atomic && slices.len() > 1 {
-            let text = "CROSSSLOT the keys of this request lie in several slices of the store, and are changed in one only";
-            return Some(text.into());
-        }
         let mut refusal = None;
-        for (_, changes) in slices {
+        while let Some((first, _)) = changes.first() {
+            let slice = self.store.slice_of(first);
+            let end = changes.partition_point(|(key, _)| self.store.slice_of(key) <= slice);
+            if is_atomic && end < changes.len() {
+                let text = "CROSSSLOT the keys of this request lie in several slices of the store, and are changed in one only";
+                return Some(text.into());
+            }
+            let rest = changes.split_off(end);
             match self.send(&changes, None) {
-                Ok(ticket) => self.apply(changes, Some(ticket)),
+                Ok(sent) => self.apply(changes, Some(sent)),
                 Err(WriteError::Busy { .. }) => {
                     self.add_wait(slot);
                     let write = WriteInFlight { slots: vec![slot], ..WriteInFlight::default() };
@@ -46,12 +36,13 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
                 }
                 Err(error) => refusal = Some(refusal_text(&error)),
             }
+            changes = rest;
         }
         refusal
     }
 
     /// Hands a batch to the store, in order behind the unsent ones.
-    fn send(&mut self, changes: &[Change], job: Option<JobId>) -> Result<Ticket, WriteError> {
+    fn send(&mut self, changes: &[Change], job: Option<JobId>) -> Result<Sent, WriteError> {
         if self.writes.has_unsent() {
             return Err(WriteError::Busy { waiting_bytes: 0 });
         }
@@ -59,7 +50,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     }
 
     /// Hands a batch to the store.
-    fn send_next(&mut self, changes: &[Change], job: Option<JobId>) -> Result<Ticket, WriteError> {
+    fn send_next(&mut self, changes: &[Change], job: Option<JobId>) -> Result<Sent, WriteError> {
         let (mut batch, mut is_long) = (Batch::default(), false);
         let inline_bytes_max = self.store.inline_bytes_max();
         for (key, entry) in changes {
@@ -76,17 +67,16 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         let keys =
             if job.is_some() { Vec::new() } else { changes.iter().map(|(key, _)| key.clone()).collect() };
         self.writes.begin(ticket, WriteInFlight { keys, slots: Vec::new(), is_long, job });
-        Ok(ticket)
+        Ok(Sent { ticket, is_long })
     }
 
     /// Lets commands see changes, and watchers notice them.
-    fn apply(&mut self, changes: Vec<Change>, ticket: Option<Ticket>) {
-        let is_long = ticket.is_some_and(|ticket| self.writes.get(ticket).is_long);
+    fn apply(&mut self, changes: Vec<Change>, sent: Option<Sent>) {
         for (key, entry) in changes {
             self.watches.break_key(&key);
             self.cache.put(&key, &entry);
             let cell = self.cells.get_mut(&key).expect("a command changes its own keys");
-            cell.write_begins(entry, ticket, is_long);
+            cell.write_begins(entry, sent);
         }
     }
 
@@ -107,12 +97,11 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     pub(super) fn send_unsent(&mut self) {
         while let Some(Unsent { changes, write }) = self.writes.take_unsent() {
             match self.send_next(&changes, write.job) {
-                Ok(ticket) => {
-                    write.slots.iter().for_each(|slot| self.writes.wait(ticket, *slot));
-                    let sent = self.writes.get(ticket);
-                    for key in &sent.keys {
+                Ok(sent) => {
+                    write.slots.iter().for_each(|slot| self.writes.wait(sent.ticket, *slot));
+                    for key in &self.writes.get(sent.ticket).keys {
                         let cell = self.cells.get_mut(key).expect("a cell with a write");
-                        cell.write_is_sent(ticket, sent.is_long);
+                        cell.write_is_sent(sent);
                     }
                 }
                 Err(WriteError::Busy { .. }) => {
@@ -142,35 +131,29 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         let Unsent { changes, write } = unsent;
         // Of a job no cell was changed.
         let keys = changes.into_iter().map(|(key, _)| key).filter(|_| write.job.is_none()).collect();
-        self.write_failed(WriteInFlight { keys, ..write }, refusal);
+        self.write_done(WriteInFlight { keys, ..write }, None, Some(refusal));
     }
 
     pub(super) fn write_ended(&mut self, ticket: Ticket, failure: Option<String>) {
         let write = self.writes.end(ticket);
-        for key in &write.keys {
-            let cell = self.cells.get_mut(key).expect("a cell with a write");
-            cell.write_completes(ticket, write.is_long);
-        }
-        match failure {
-            Some(failure) => self.write_failed(write, &failure),
-            None => self.write_done(write, None),
-        }
+        let sent = Sent { ticket, is_long: write.is_long };
+        self.write_done(write, Some(sent), failure.as_deref());
     }
 
-    /// The changes of a write may be there or not.
-    fn write_failed(&mut self, write: WriteInFlight, failure: &str) {
-        for key in &write.keys {
-            self.cache.forget(key);
-            self.cells.get_mut(key).expect("a cell with a write").write_fails(failure);
-        }
-        self.write_done(write, Some(failure));
-    }
-
-    fn write_done(&mut self, write: WriteInFlight, failure: Option<&str>) {
+    /// Ends a write that the store has completed, if it was sent. Where it failed, the changes may be there or not.
+    fn write_done(&mut self, write: WriteInFlight, sent: Option<Sent>, failure: Option<&str>) {
         for key in &write.keys {
             let cell = self.cells.get_mut(key).expect("a cell with a write");
-            cell.write_ends();
-            self.grant(key);
+            if let Some(failure) = failure {
+                self.cache.forget(key);
+                cell.write_fails(failure);
+            }
+            cell.write_ends(sent);
+            if cell.is_idle() {
+                cells::remove(&mut self.cells, key);
+            } else {
+                self.grant(key);
+            }
         }
         for slot in write.slots {
             let Some(client) = self.clients.get_mut(&slot.client) else { continue };

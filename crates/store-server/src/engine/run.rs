@@ -10,7 +10,7 @@ use crate::value::{Entry, Value};
 use crate::work::Work;
 use flashlane_device::DataDevice;
 use flashlane_store::{ReadFailure, Ticket, Value as Stored};
-use std::collections::BTreeMap;
+use hashbrown::hash_map::Entry as Place;
 
 impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     /// Lets a request begin, or wait for those that must end before.
@@ -42,13 +42,13 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         let keys = work.keys();
         let mut is_free = true;
         for (key, needs) in &keys {
-            match self.cells.get(key) {
-                Some(cell) => is_free &= cell.is_free(*needs),
-                None => {
+            match self.cells.entry(key.clone()) {
+                Place::Occupied(place) => is_free &= place.get().is_free(*needs),
+                Place::Vacant(place) => {
                     let known = if *needs { self.cache.get(key) } else { None };
                     let state = known.map_or(Knowledge::Unknown, Knowledge::Known);
                     is_free &= !needs || matches!(state, Knowledge::Known(_));
-                    self.cells.insert(key.clone(), Cell::new(state));
+                    place.insert(Cell::new(state));
                 }
             }
         }
@@ -111,8 +111,9 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     fn run(&mut self, slot: SlotId, work: Work, keys: &[(Key, bool)]) {
         let is_resp3 = self.clients.get(&slot.client).is_some_and(|client| client.session.is_resp3);
         let mut reply = Reply::new(is_resp3);
-        let failure = keys.iter().find_map(|(key, needs)| match self.cells[key].state() {
-            Knowledge::Failed(failure) if *needs => Some(failure.clone()),
+        let mut needed = keys.iter().filter(|(_, needs)| *needs);
+        let failure = needed.find_map(|(key, _)| match self.cells[key].state() {
+            Knowledge::Failed(failure) => Some(failure.clone()),
             _ => None,
         });
         let changes = match (&failure, &work) {
@@ -121,7 +122,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
                 if let Work::Transaction(_, Some(watch)) = work {
                     self.watches.forget(*watch);
                 }
-                BTreeMap::new()
+                Vec::new()
             }
             (None, Work::One(spec, request)) => {
                 let mut view =
@@ -135,7 +136,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
                     Err(error) => {
                         reply.truncate(0);
                         reply.error(error);
-                        BTreeMap::new()
+                        Vec::new()
                     }
                 }
             }

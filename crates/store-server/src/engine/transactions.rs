@@ -8,11 +8,10 @@ use crate::key::Key;
 use crate::protocol::Request;
 use crate::reply::Reply;
 use crate::session::{ClientId, Session, SlotId};
-use crate::value::Entry;
 use crate::watches::WatchId;
 use crate::work::Work;
+use crate::writes::Change;
 use flashlane_device::DataDevice;
-use std::collections::BTreeMap;
 
 impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     /// Carries out a command of a transaction.
@@ -88,11 +87,11 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         commands: &[(&'static Spec, Request)],
         watch: Option<WatchId>,
         reply: &mut Reply,
-    ) -> BTreeMap<Key, Option<Entry>> {
+    ) -> Vec<Change> {
         let is_broken = watch.is_some_and(|watch| self.watches.forget(watch));
         if is_broken {
             reply.null_array();
-            return BTreeMap::new();
+            return Vec::new();
         }
         // A client that has gone has sent EXEC before.
         let mut client = self.clients.remove(&slot.client);
