@@ -119,7 +119,7 @@ pub struct Lanes<D> {
     /// Units whose head was read and holds foreign data. They count as written even where the table has them as erased
     /// or torn; erasing one clears its head, so that it is not found again.
     foreign_heads: BTreeSet<u64>,
-    /// Units that this opening has erased: their content needs no check.
+    /// Units that this opening has erased, or all where it has formatted the lanes: their content needs no check.
     erased_here: BTreeSet<u64>,
     /// Buffers of writes that wait for what precedes their data, by the ids of their requests.
     held: BTreeMap<RequestId, Buffer>,
@@ -283,13 +283,15 @@ impl<D: DataDevice> Lanes<D> {
     }
 
     /// Formats `below` as [`Lanes::format`] does, for users of [`Lanes::open_checked`]: all units are read, so that
-    /// foreign data in them is found later.
+    /// foreign data in them is found by later openings. The lanes returned do not read them again, as after an erase.
     ///
     /// # Errors
     /// As [`Lanes::format`].
     pub fn format_checked(mut below: D, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
         divide::format(&mut Blocking { device: &mut below, next: &mut 0 }, shape, seed, true)?;
-        Self::open_checked(below)
+        let mut lanes = Self::open_checked(below)?;
+        lanes.erased_here = (0..lanes.layout.units()).collect();
+        Ok(lanes)
     }
 
     /// The superblock of the lanes.

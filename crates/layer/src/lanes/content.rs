@@ -10,7 +10,7 @@
 //! Before the first write to a unit that was erased by an earlier opening, its bytes are read and compared. If they
 //! differ, and are not empty as in a file that was cut off and made longer again, other data was written around the
 //! lanes: the unit is recorded as written, and the write fails with [`Failure::ForeignData`]. A unit that this opening
-//! erased was compared, or given up, by this opening.
+//! erased was compared, or given up, by this opening; one that it formatted was read by it.
 //!
 //! Before the first byte changes, the record loses the checksum, so that the remains of a write that a power cut tore
 //! do not count as foreign. Such a unit is written without a comparison, unless its head is foreign (`heads`).

@@ -48,6 +48,17 @@ fn prepared() -> Lanes<Memory> {
     checked(lanes.into_inner())
 }
 
+#[test]
+fn opening_that_formatted_reads_no_unit_again() {
+    let shape = shape(2, UNIT, 512, UNIT);
+    let format = || Lanes::format_checked(memory(LENGTH), shape, Seed(1));
+    let mut lanes = format().unwrap_or_else(|error| panic!("{error}"));
+    let at = lanes.unit_range(Lane(1), 2).start;
+    overwrite(&mut lanes.below, at + 8192, b"foreign");
+    assert_eq!(write(&mut checked(lanes.below.clone()), 1, 2, 5), Err(Failure::ForeignData));
+    assert_eq!(write(&mut lanes, 1, 2, 5), Ok(()), "it was read by the format");
+}
+
 const ERASED: [(u32, u64); 4] = [(1, 0), (0, 1), (0, 2), (1, 2)];
 
 #[test]
