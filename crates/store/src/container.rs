@@ -8,6 +8,7 @@
 use crate::builder::{Builder, Head, Shape, Size};
 use crate::entry::{Entry, Version};
 use crate::footer::PatchFooter;
+use crate::map_key::MapKey;
 use crate::snapshots::Snapshots;
 use flashlane_block::Payload;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use std::collections::btree_map::Entry as Place;
 
 /// Memory of an entry beside its key and value: its place in nodes of the map, two thirds of which are in use, and the
 /// header of the value with those of the allocations of both.
-const ENTRY_MEMORY_BYTES: u64 = (3 * (size_of::<Vec<u8>>() + size_of::<Versions>()) / 2 + 72) as u64;
+const ENTRY_MEMORY_BYTES: u64 = (3 * (size_of::<MapKey>() + size_of::<Versions>()) / 2 + 72) as u64;
 
 /// Versions of a key.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ impl Versions {
 /// Entries in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Container {
-    entries: BTreeMap<Vec<u8>, Versions>,
+    entries: BTreeMap<MapKey, Versions>,
     size: Size,
     tombstones: u64,
     /// The log's pages with its records.
@@ -134,7 +135,7 @@ impl Container {
             self.sequences = Some((low.min(version.sequence), high.max(version.sequence)));
             self.size.add(shape, &key, &version);
             self.tombstones += u64::from(version.body.is_tombstone());
-            match self.entries.entry(key) {
+            match self.entries.entry(key.into()) {
                 Place::Vacant(place) => {
                     place.insert(Versions::new(version));
                 }

@@ -33,6 +33,7 @@ mod levels;
 mod loader;
 mod log;
 mod loss;
+mod map_key;
 mod merging;
 mod operation;
 mod options;
