@@ -1,8 +1,8 @@
 //! Keys that commands work on, each with its hash.
 //!
-//! A command looks its key up a dozen times, in the tables of cells and of cached values. The hash is computed once,
-//! and the same key, shared, is recognised by its address. It is keyed against chosen collisions, with a secret of the
-//! thread; no order depends on it.
+//! A command looks its key up several times, in the tables of cells and of cached values. The hash is computed once. It
+//! is keyed against chosen collisions, with a secret of the thread; no order depends on it. A short key stands in the
+//! table itself, so that comparing it reads no other memory; a longer one is shared, and recognised by its address.
 
 use hashbrown::{Equivalent, HashMap};
 use std::cmp::Ordering;
@@ -22,11 +22,33 @@ fn hash_of(bytes: &[u8]) -> u64 {
     })
 }
 
+/// Longest key that is kept within [`Key`]: it takes no more than the address of a longer one does with its tag.
+const SHORT_BYTES_MAX: usize = 22;
+
 /// A key.
 #[derive(Clone, Debug)]
 pub struct Key {
     hash: u64,
-    bytes: Rc<[u8]>,
+    bytes: Bytes,
+}
+
+#[derive(Clone, Debug)]
+enum Bytes {
+    Short { length: u8, bytes: [u8; SHORT_BYTES_MAX] },
+    Long(Rc<[u8]>),
+}
+
+const _: () = assert!(size_of::<Key>() == 32);
+
+impl From<&[u8]> for Bytes {
+    fn from(bytes: &[u8]) -> Self {
+        if bytes.len() > SHORT_BYTES_MAX {
+            return Self::Long(bytes.into());
+        }
+        let mut short = [0; SHORT_BYTES_MAX];
+        short[..bytes.len()].copy_from_slice(bytes);
+        Self::Short { length: bytes.len() as u8, bytes: short }
+    }
 }
 
 /// The bytes of a key that is looked up.
@@ -58,15 +80,26 @@ impl From<Vec<u8>> for Key {
 impl Deref for Key {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
-        &self.bytes
+        match &self.bytes {
+            Bytes::Short { length, bytes } => &bytes[..usize::from(*length)],
+            Bytes::Long(bytes) => bytes,
+        }
     }
 }
 
 impl PartialEq for Key {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        self.hash == other.hash && (Rc::ptr_eq(&self.bytes, &other.bytes) || self.bytes == other.bytes)
+        self.hash == other.hash
+            && match (&self.bytes, &other.bytes) {
+                (Bytes::Long(own), Bytes::Long(other)) => Rc::ptr_eq(own, other) || own == other,
+                (Bytes::Short { length, bytes }, Bytes::Short { length: other_length, bytes: other }) => {
+                    length == other_length && bytes == other
+                }
+                _ => false,
+            }
     }
 }
 
@@ -80,7 +113,7 @@ impl PartialOrd for Key {
 
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.bytes.cmp(&other.bytes)
+        (**self).cmp(other)
     }
 }
 
@@ -101,7 +134,7 @@ impl Hash for KeyBytes<'_> {
 impl Equivalent<Key> for KeyBytes<'_> {
     #[inline]
     fn equivalent(&self, key: &Key) -> bool {
-        self.hash == key.hash && *self.bytes == *key.bytes
+        self.hash == key.hash && *self.bytes == **key
     }
 }
 
@@ -144,5 +177,20 @@ mod tests {
             assert_eq!(table.get(&KeyBytes::new(&bytes)), Some(&number));
         }
         assert_eq!(table.get(&KeyBytes::new(&1000_u32.to_be_bytes())), None);
+    }
+
+    #[test]
+    fn keys_of_all_lengths_are_told_apart_and_ordered_by_their_bytes() {
+        let lengths = [0, 1, SHORT_BYTES_MAX - 1, SHORT_BYTES_MAX, SHORT_BYTES_MAX + 1, 100];
+        let all = lengths.into_iter().flat_map(|length| [vec![0; length], vec![b'x'; length]]);
+        let keys: Vec<Key> = all.map(Key::from).collect();
+        for (nth, key) in keys.iter().enumerate() {
+            for (other_nth, other) in keys.iter().enumerate() {
+                let is_same = nth == other_nth || (key.is_empty() && other.is_empty());
+                assert_eq!(key == other, is_same, "{key:?} and {other:?}");
+                assert_eq!(key.cmp(other), (**key).cmp(&**other));
+            }
+            assert_eq!(*key, Key::from(&key[..]));
+        }
     }
 }

@@ -12,6 +12,8 @@ use flashlane_base::units::exact_bytes;
 const LINE_BYTES_MAX: usize = 64 << 10;
 /// Most arguments of a request.
 const ARGUMENTS_MAX: i64 = 1 << 20;
+/// Bytes for which a request has memory when it begins, so that short arguments before a long one take none again.
+const NAME_AND_KEY_BYTES: usize = 64;
 /// Most arguments, and longest argument, before the client has given the password.
 const ARGUMENTS_MAX_BEFORE_AUTH: i64 = 10;
 const ARGUMENT_BYTES_MAX_BEFORE_AUTH: i64 = 16 << 10;
@@ -186,6 +188,7 @@ impl Parser {
                     if left <= 0 {
                         return Ok((used, Some(self.finish())));
                     }
+                    self.request.bytes.reserve(NAME_AND_KEY_BYTES);
                 }
                 State::Inline => {
                     let is_whole = self.take_line(rest, &mut used, ProtocolError::LongLine)?;
