@@ -27,6 +27,7 @@ const CONFIRMATIONS_MAX: usize = 5;
 const GROWTH_MIN: f64 = 1.03;
 
 /// A chosen point, or the nearest one where none meets the bound, and the best one.
+#[derive(Clone)]
 pub(crate) struct Choice {
     pub(crate) cell: GridCell,
     pub(crate) measured: PointMeasurement,
@@ -75,28 +76,60 @@ pub(crate) fn within_bound(
     Ok(choice(grid, at, at))
 }
 
-/// Chooses again after `late`, a choice of [`within_bound`] whose further measurements, `measured`, miss the bound.
-/// Latencies vary where that is so: a point beside it would be as late, so that only points of the grid are chosen,
-/// which need not be the one that `late` was chosen from. The last choice is the point with the shortest percentile:
-/// where this one is late, too, no point keeps the bound.
+/// Chooses again after choices of [`within_bound`] whose further measurements miss the bound, or show that the short
+/// ones were far too fast; `tried` are these, each with its further measurements. Latencies vary where one misses it: a
+/// point beside it would be as late, so that only points of the grid are chosen, which need not be the one that they
+/// were chosen from. The last choice is a single request in flight, which waits for no other: where this one is late,
+/// too, no point keeps the bound. Short measurements do not tell that point where GC runs in turns, between which
+/// requests of any number are fast. May return one of those tried.
 pub(crate) fn within_bound_again(
     bench: &mut Bench<'_>,
     grid: &mut Grid,
-    (late, measured): (&GridCell, PointMeasurement),
+    tried: &[Choice],
     bound_ns: f64,
     is_last: bool,
     confirm: &mut Confirm<'_>,
 ) -> Result<Choice, Interruption> {
-    let same = |cell: &&mut GridCell| (cell.request_bytes, cell.depth) == (late.request_bytes, late.depth);
-    if let Some(cell) = grid.cells.iter_mut().find(same) {
-        cell.take(measured);
+    for Choice { cell: known, measured, .. } in tried {
+        if let Some(cell) = grid.cells.iter_mut().find(|cell| cell.is_at(known)) {
+            cell.take(measured.clone());
+        }
     }
     let found = if is_last { None } else { confirmed_within(bench, grid, bound_ns, confirm)? };
     let at = match found {
         Some(at) => at,
-        None => shortest(bench, grid, confirm)?,
+        None => fewest(bench, grid, confirm)?,
     };
     Ok(choice(grid, at, at))
+}
+
+/// Returns the number of the choice to report of those that were measured fully, of which there MUST be at least one:
+/// of those that keep the bound the fastest, of equally fast ones the one with the fewest bytes in flight; where none
+/// does, the nearest one that may keep it, and otherwise the nearest one.
+pub(crate) fn nearest(tried: &[Choice], bound_ns: f64) -> usize {
+    let keeps = |choice: &&Choice| choice.measured.longest_p99_ns() <= bound_ns;
+    let rate = |choice: &Choice| choice.measured.bandwidth_bytes_per_s;
+    let fastest = tried.iter().filter(keeps).map(rate).fold(0.0, f64::max);
+    let bytes = |choice: &Choice| choice.cell.request_bytes * u64::from(choice.cell.depth);
+    let rank = |choice: &Choice| {
+        let [_, longest_measured_ns] = choice.measured.latencies.p99_range_ns();
+        if keeps(&choice) {
+            let is_slower = rate(choice) < FASTEST_SHARE_MIN * fastest;
+            return (u8::from(is_slower), bytes(choice) as f64);
+        }
+        let rank = match () {
+            () if longest_measured_ns <= bound_ns => 2,
+            () if choice.measured.shortest_p99_ns() <= bound_ns => 3,
+            () => 4,
+        };
+        (rank, choice.measured.longest_p99_ns())
+    };
+    let by = |a: &Choice, b: &Choice| {
+        let (a, b) = (rank(a), rank(b));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+    };
+    let (nth, _) = tried.iter().enumerate().min_by(|(_, a), (_, b)| by(a, b)).expect("at least one choice");
+    nth
 }
 
 /// Returns the fastest cell that meets the bound in a confirming measurement.
@@ -131,6 +164,16 @@ fn shortest(
         grid.confirm(bench, at, confirm)?;
     }
     Ok(grid.shortest(|cell| cell.confirmed.is_some()).expect("some cells were confirmed"))
+}
+
+/// Returns the cell with the fewest requests in flight, confirmed; of several sizes that with the shortest percentile.
+fn fewest(bench: &mut Bench<'_>, grid: &mut Grid, confirm: &mut Confirm<'_>) -> Result<usize, Interruption> {
+    let fewest = grid.cells.iter().map(|cell| cell.depth).min();
+    let at = grid.shortest(|cell| Some(cell.depth) == fewest).expect("a grid has cells");
+    if grid.cells[at].confirmed.is_none() {
+        grid.confirm(bench, at, confirm)?;
+    }
+    Ok(at)
 }
 
 /// Returns the fastest cell that seems to meet the bound; of equally fast ones the one with the fewest bytes in flight.
@@ -270,6 +313,11 @@ impl Grid {
 }
 
 impl GridCell {
+    /// Returns whether both are of one size and depth.
+    pub(crate) fn is_at(&self, other: &Self) -> bool {
+        (self.request_bytes, self.depth) == (other.request_bytes, other.depth)
+    }
+
     /// Returns the 99th percentile that a cell may have by its measurement.
     fn least_p99_ns(&self) -> f64 {
         let slack = if self.confirmed.is_some() { 1.0 } else { SHORT_MEASUREMENT_SLACK };
@@ -356,6 +404,45 @@ mod tests {
         assert_eq!(grid.shortest(|_| true), Some(0), "a short measurement may overrate it");
         grid.cells[0].p99_ns = 2.6e5;
         assert_eq!(grid.shortest(|_| true), Some(1));
+    }
+
+    /// A choice with this depth, rate in MB/s, and lowest and highest percentile in milliseconds.
+    fn tried(depth: u32, mb_per_s: f64, p99_ms: [f64; 2]) -> Choice {
+        let grid = grid(&[(depth, mb_per_s * 1e6)]);
+        let mut choice = choice(&grid, 0, 0);
+        let p99_ns = p99_ms.map(|ms| ms * 1e6);
+        choice.measured.latencies.ranges_ns = Some([[1e5; 2], p99_ns]);
+        choice
+    }
+
+    #[test]
+    fn reported_choice_is_the_nearest_of_all_that_were_measured_fully() {
+        let nearest = |all: &[(u32, f64, [f64; 2])]| {
+            let all: Vec<Choice> =
+                all.iter().map(|&(depth, rate, p99_ms)| tried(depth, rate, p99_ms)).collect();
+            all[nearest(&all, 10e6)].cell.depth
+        };
+        let [kept, slower, late, later] =
+            [(2, 43.0, [3.0, 4.4]), (1, 30.0, [1.5, 1.9]), (4, 43.0, [6.0, 12.0]), (64, 50.0, [31.0, 35.0])];
+        assert_eq!(nearest(&[slower, later, kept]), 2, "the fastest that keeps the bound");
+        assert_eq!(nearest(&[kept, (1, 42.9, [1.5, 1.9]), later]), 1, "the fewest of equally fast ones");
+        assert_eq!(nearest(&[(8, 43.0, [10.5, 11.0]), late, later]), 4, "one that may keep it");
+        assert_eq!(nearest(&[later, (8, 43.0, [10.5, 11.0])]), 8);
+    }
+
+    #[test]
+    fn last_choice_is_one_request_in_flight() {
+        let mut grid = grid(&[(1, 1e8), (2, 1e8), (64, 2e8)]);
+        for (cell, p99_ns) in grid.cells.iter_mut().zip([4e6, 5e6, 1e5]) {
+            (cell.p99_ns, cell.confirmed) = (p99_ns, None);
+        }
+        let mut device = NullDevice::new(1 << 30);
+        let mut stop = || false;
+        let mut bench = Bench::new(&mut device, Seed(1), &mut stop);
+        let late = [tried(2, 100.0, [4.0, 12.0])];
+        let mut confirm = |_: &mut Bench<'_>, cell: &GridCell| Ok(measured(cell.bytes_per_s));
+        let last = within_bound_again(&mut bench, &mut grid, &late, 10e6, true, &mut confirm).unwrap();
+        assert_eq!(last.cell.depth, 1);
     }
 
     #[test]

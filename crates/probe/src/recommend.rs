@@ -73,30 +73,25 @@ fn read_again(
     let bound = bound(session, load);
     let mut confirm =
         |bench: &mut Bench<'_>, cell: &GridCell| confirm::reads(bench, load, measured_area, budget, cell);
-    let mut choices = 1;
-    let measured = loop {
+    let mut tried = Vec::new();
+    loop {
         let again = confirm::again(session.bench(), load, area, budget, &choice.cell)?;
-        let measured = choice.measured.repeated(&again);
-        match bound {
-            Some(bound) if is_late(&measured, Some(bound)) && choices < READ_CHOICES_MAX => {
-                choices += 1;
-                let (bench, late) = (session.bench(), (&choice.cell, measured));
-                let (bound_ns, is_last) = (bound.as_ns() as f64, choices == READ_CHOICES_MAX);
-                let next =
-                    choice::within_bound_again(bench, &mut grid, late, bound_ns, is_last, &mut confirm)?;
-                let point = |choice: &Choice| (choice.cell.request_bytes, choice.cell.depth);
-                if point(&next) == point(&choice) {
-                    // No other point may keep it, and the same requests again would show nothing new.
-                    choice = next;
-                    break choice.measured.clone();
-                }
-                choice = next;
-            }
-            _ => break measured,
+        choice.measured = choice.measured.repeated(&again);
+        let late = bound.filter(|bound| is_late(&choice.measured, *bound));
+        tried.push(choice);
+        let Some(bound) = late.filter(|_| tried.len() < READ_CHOICES_MAX) else { break };
+        let bound_ns = bound.as_ns() as f64;
+        let is_last = tried.len() + 1 == READ_CHOICES_MAX;
+        choice =
+            choice::within_bound_again(session.bench(), &mut grid, &tried, bound_ns, is_last, &mut confirm)?;
+        // The same requests again would show nothing new.
+        if tried.iter().any(|known: &Choice| known.cell.is_at(&choice.cell)) {
+            break;
         }
-    };
+    }
+    let nearest = bound.map_or(0, |bound| choice::nearest(&tried, bound.as_ns() as f64));
+    let choice = tried.swap_remove(nearest);
     let conditions = advice_text::conditions(&choice, measured_area, session.drive_state());
-    choice.measured = measured;
     match bound_missed(load, &choice, bound, measured_area, &conditions) {
         Some(advice) => {
             session.withdraw(load.name());
@@ -164,41 +159,72 @@ fn choose_sustained_write(
     test_area: TestArea,
     history: &mut WriteHistory,
 ) -> Result<(Grid, Choice, f64), Interruption> {
-    let (mut grid, mut choice) = choose_write(session, test_area, history, None)?;
     let bound = bound(session, Load::RandomWrite);
-    let mut attempts = 0;
-    loop {
+    let (mut grid, mut choice) = choose_write(session, test_area, history, None)?;
+    if let Some(bound) = bound {
+        return choose_write_within(session, test_area, history, bound, (grid, choice));
+    }
+    for choices in 1.. {
         let estimate = choice.measured;
         choice.measured = writes::sustained(session.bench(), history, &choice.cell)?;
-        attempts += 1;
-        // A rate far below the estimate, or a bound that only the long measurement misses, shows that the spare
-        // space is used up only now: choose again.
-        let keeps_up = choice.measured.bandwidth_bytes_per_s
-            >= writes::ESTIMATE_SHARE_MIN * estimate.bandwidth_bytes_per_s;
-        let is_last = attempts == writes::CHOICES_MAX;
-        if keeps_up || is_last {
-            let Choice { cell, measured, .. } = &mut choice;
-            let flush_share = writes::from_idle(session.bench(), history, cell, measured)?;
-            if is_last || !is_late(measured, bound) || is_late(&estimate, bound) {
-                return Ok((grid, choice, flush_share));
-            }
+        if keeps_up(&choice.measured, &estimate) || choices == writes::CHOICES_MAX {
+            break;
         }
-        let late =
-            keeps_up.then_some(LateChoice { choice: &choice, is_last: attempts + 1 == writes::CHOICES_MAX });
-        (grid, choice) = choose_write(session, test_area, history, late)?;
+        (grid, choice) = choose_write(session, test_area, history, None)?;
     }
+    let flush_share = writes::from_idle(session.bench(), history, &choice.cell, &mut choice.measured)?;
+    Ok((grid, choice, flush_share))
 }
 
-/// A point whose further measurements miss the bound.
-struct LateChoice<'a> {
-    choice: &'a Choice,
+/// Returns whether the sustained rate is near the short measurement of a point. One far below shows that the spare
+/// space was used up only by it.
+fn keeps_up(sustained: &PointMeasurement, estimate: &PointMeasurement) -> bool {
+    sustained.bandwidth_bytes_per_s >= writes::ESTIMATE_SHARE_MIN * estimate.bandwidth_bytes_per_s
+}
+
+/// As [`choose_sustained_write`], from a first choice within a bound. Each choice is measured fully, and the one to
+/// report is chosen from these alone: a drive with GC in turns keeps any bound in short measurements between the turns.
+fn choose_write_within(
+    session: &mut Session<'_, '_>,
+    test_area: TestArea,
+    history: &mut WriteHistory,
+    bound: Duration,
+    (mut grid, mut choice): (Grid, Choice),
+) -> Result<(Grid, Choice, f64), Interruption> {
+    let (mut tried, mut flush_shares) = (Vec::new(), Vec::new());
+    loop {
+        let estimate = choice.measured;
+        let cell = &choice.cell;
+        choice.measured = writes::sustained(session.bench(), history, cell)?;
+        flush_shares.push(writes::from_idle(session.bench(), history, cell, &mut choice.measured)?);
+        let is_done = keeps_up(&choice.measured, &estimate) && !is_late(&choice.measured, bound);
+        tried.push(choice);
+        if is_done || tried.len() == writes::CHOICES_MAX {
+            break;
+        }
+        let none_keeps = tried.iter().all(|choice| is_late(&choice.measured, bound));
+        let is_last = is_late(&estimate, bound) || (none_keeps && tried.len() + 1 == writes::CHOICES_MAX);
+        let again = TriedWrites { tried: &tried, is_last };
+        (grid, choice) = choose_write(session, test_area, history, Some(again))?;
+        // The same requests again would show nothing new.
+        if tried.iter().any(|known: &Choice| known.cell.is_at(&choice.cell)) {
+            break;
+        }
+    }
+    let nearest = choice::nearest(&tried, bound.as_ns() as f64);
+    Ok((grid, tried.swap_remove(nearest), flush_shares[nearest]))
+}
+
+/// Choices that were measured fully, none of which stands.
+struct TriedWrites<'a> {
+    tried: &'a [Choice],
     /// Whether no further choice follows the next one.
     is_last: bool,
 }
 
-/// Returns whether a measurement of a point may miss a bound on its 99th percentile.
-fn is_late(measured: &PointMeasurement, bound: Option<Duration>) -> bool {
-    bound.is_some_and(|bound| measured.longest_p99_ns() > bound.as_ns() as f64)
+/// Returns whether a further measurement of a point may miss a bound on its 99th percentile.
+fn is_late(measured: &PointMeasurement, bound: Duration) -> bool {
+    measured.longest_p99_ns() > bound.as_ns() as f64
 }
 
 /// Warns that random writes reach the whole drive, unless it maps by address.
@@ -213,23 +239,22 @@ fn warn_of_random_writes(session: &mut Session<'_, '_>) {
     );
 }
 
-/// Chooses a point of random writes by short measurements of the drive in its present state, or another one than
-/// `late`.
+/// Chooses a point of random writes by short measurements of the drive in its present state, `again` after choices that
+/// do not stand.
 fn choose_write(
     session: &mut Session<'_, '_>,
     test_area: TestArea,
     history: &mut WriteHistory,
-    late: Option<LateChoice<'_>>,
+    again: Option<TriedWrites<'_>>,
 ) -> Result<(Grid, Choice), Interruption> {
     let request_bytes = session.settings().request_bytes;
     let mut grid = measure_grid(session, Load::RandomWrite, test_area, request_bytes)?;
     grid.written.iter().for_each(|(&size, &bytes)| history.add(size, bytes));
     let mut confirm = |bench: &mut Bench<'_>, cell: &GridCell| writes::once(bench, history, cell);
-    let choice = match (bound(session, Load::RandomWrite), late) {
-        (Some(bound), Some(LateChoice { choice, is_last })) => {
-            let late = (&choice.cell, choice.measured.clone());
+    let choice = match (bound(session, Load::RandomWrite), again) {
+        (Some(bound), Some(TriedWrites { tried, is_last })) => {
             let bound_ns = bound.as_ns() as f64;
-            choice::within_bound_again(session.bench(), &mut grid, late, bound_ns, is_last, &mut confirm)?
+            choice::within_bound_again(session.bench(), &mut grid, tried, bound_ns, is_last, &mut confirm)?
         }
         _ => choose(session, &mut grid, &mut confirm)?,
     };
