@@ -167,14 +167,21 @@ pub(crate) fn bound_missed(
 }
 
 /// States that requests took no time that could be measured: a rate of them would mean nothing.
-pub(crate) fn untimed(load: Load, choice: &Choice, measured_area: MeasuredArea) -> Advice {
+pub(crate) fn untimed(
+    load: Load,
+    choice: &Choice,
+    bound: Option<Duration>,
+    measured_area: MeasuredArea,
+) -> Advice {
     let Choice { cell, measured, .. } = choice;
+    let kept = bound.filter(|bound| measured.longest_p99_ns() <= bound.as_ns() as f64);
     Advice {
         about: load.name().into(),
         text: format!(
-            "{} of {}: faster than can be timed, so that no number in flight is better than another",
+            "{} of {}: faster than can be timed, so that no number in flight is better than another{}",
             load.title(),
-            format_bytes(cell.request_bytes)
+            format_bytes(cell.request_bytes),
+            kept.map_or_else(String::new, |bound| format!("; p99 is within the {bound} asked for"))
         ),
         evidence: format!(
             "{} requests took less than {} in all",
@@ -274,8 +281,9 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
     let mut text = format!("{title}: {size} at a time, {} in flight: ", at_least(point));
     let rate = format_rate(point.rate.bandwidth_bytes_per_s);
     let latencies = percentiles(&point.rate);
+    let open = bound_open(point, &point.rate);
     match &point.writes {
-        None => text += &format!("{rate}, {latencies}{}", bound_exceeded(point, &point.rate)),
+        None => text += &format!("{rate}, {latencies}{}{open}", bound_verdict(point, &point.rate)),
         Some(writes) => {
             if let Some(burst) = &writes.burst {
                 let bytes = format_bytes(burst.requests * point.request_bytes);
@@ -287,6 +295,7 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
                     }
                 };
             }
+            let latencies = latencies + &bound_verdict(point, &point.rate);
             text += &match (writes.cleaning, writes.steady) {
                 _ if writes.filling_share.is_some() => {
                     format!("{rate} ({latencies}) while a large buffer may have been filling")
@@ -298,13 +307,14 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
                 ),
                 (_, false) => format!("{rate} ({latencies}), not steady yet"),
             };
+            text += &open;
             if let Some(fragmented) = &writes.fragmented {
                 text += &of_fragmented(point, fragmented, writes.fragmented_filling_share);
+                text += &bound_open(point, fragmented);
                 text += for_fragmented(point, fragmented);
             }
         }
     }
-    text += &bound_open(point, &point.rate);
     text += &point.range_bytes_per_s.map_or_else(String::new, spread);
     if point.more_may_be_better {
         text += "; more may be better";
@@ -334,7 +344,7 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
 fn of_fragmented(point: &Recommendation, rate: &Rate, filling_share: Option<f64>) -> String {
     let bytes_per_s = rate.bandwidth_bytes_per_s;
     let stated =
-        format!("; {} ({}{})", format_rate(bytes_per_s), percentiles(rate), bound_exceeded(point, rate));
+        format!("; {} ({}{})", format_rate(bytes_per_s), percentiles(rate), bound_verdict(point, rate));
     match filling_share {
         Some(share) => format!(
             "{stated} once the drive is fragmented, while a large buffer was filling: flash may sustain only {}",
@@ -381,10 +391,11 @@ fn bound_open(point: &Recommendation, rate: &Rate) -> String {
     )
 }
 
-/// States that the 99th percentile of a rate exceeds the bound for which its point was chosen, if it does.
-fn bound_exceeded(point: &Recommendation, rate: &Rate) -> String {
-    let bound = point.p99_bound_ns.filter(|_| point.keeps_bound(rate) == Some(false));
-    bound.map_or_else(String::new, |bound| format!(", above the {} asked for", latency(bound)))
+/// States whether the 99th percentile of a rate keeps the bound for which its point was chosen, where that can be told
+/// ([`bound_open`] otherwise).
+fn bound_verdict(point: &Recommendation, rate: &Rate) -> String {
+    let Some((bound, keeps)) = point.p99_bound_ns.zip(point.keeps_bound(rate)) else { return String::new() };
+    format!(", {} the {} asked for", if keeps { "within" } else { "above" }, latency(bound))
 }
 
 /// Says how to find a smaller number in flight that keeps the bound on a fragmented drive, where the chosen one does

@@ -297,12 +297,12 @@ fn report(
     writes: Option<Writes>,
 ) -> Option<Recommendation> {
     session.draw(grid.figure());
+    let bound = bound(session, grid.load);
     let rate = choice.measured.bandwidth_bytes_per_s;
     if !is_timed(rate, choice.cell.request_bytes) {
-        session.advise(advice_text::untimed(grid.load, choice, measured_area));
+        session.advise(advice_text::untimed(grid.load, choice, bound, measured_area));
         return None;
     }
-    let bound = bound(session, grid.load);
     let mut conditions = advice_text::conditions(choice, measured_area, session.drive_state());
     if let Some(writes) = &writes {
         conditions += &advice_text::of_writes(writes, rate, session.settings().capacity_bytes);
