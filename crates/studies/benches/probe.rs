@@ -5,7 +5,8 @@
 //! `FLASHLANE_ONLY` selects one part: `time`, `score`, `wide`, `full`, `today` or `file`, which are all measured
 //! without it, or `advice` or `bounds`, each of which takes more than an hour.
 //!
-//! Recommendations (`advice`) and bounds on latencies (`bounds`) are compared with runs on all cores. A second machine
+//! Recommendations (`advice`) and bounds on latencies (`bounds`) are compared with runs on another drive of the
+//! profile, recommendations also with several on the probed one (`probed-advice-holds`), on all cores. A second machine
 //! or process can take a share: `FLASHLANE_ADVICE` selects drives of the list of all, which begins with the profiles,
 //! each fresh, full and fragmented, in that order. `FROM..TO` are those from a number to before another,
 //! `FROM..TO/STEP` every STEP-th of these: `2..57/3` are all profiles fragmented. `FLASHLANE_EFFORT=quick` probes as
@@ -18,7 +19,7 @@ use flashlane_probe::{Effort, Feature, Medium, Options, ProbeResult, Status, add
 use flashlane_result::score::Score;
 use flashlane_sim::{Drive, device, profile};
 use flashlane_studies::advice_score::bounds::{self, BoundComparison, compare_bounds};
-use flashlane_studies::advice_score::{Comparison, LOADS, Subject, compare, profiles, random};
+use flashlane_studies::advice_score::{Comparison, LOADS, Measured, Subject, compare, profiles, random};
 use flashlane_studies::score::{Range, score};
 use process::user_cpu_s;
 use std::convert::Infallible;
@@ -165,7 +166,10 @@ fn compared(subjects: &[Subject], quick: bool) {
     let all = compare(subjects, effort(quick), Seed(0), &|comparisons| {
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         eprintln!("{done} of {} drives: {}", subjects.len(), comparisons[0].drive);
-        comparisons.iter().filter(|one| !one.holds() || !one.latency_holds()).for_each(print_missed);
+        let is_missed = |one: &&Comparison| {
+            !(one.holds() && one.latency_holds() && one.holds_on_probed() && one.latency_holds_on_probed())
+        };
+        comparisons.iter().filter(is_missed).for_each(print_missed);
     });
     let share = |load: Option<&str>, holds: fn(&Comparison) -> bool| {
         let of = all.iter().filter(|one| load.is_none_or(|load| one.load == load));
@@ -179,9 +183,14 @@ fn compared(subjects: &[Subject], quick: bool) {
         subjects.len()
     );
     println!("advice-p99-holds: {:.1} %", share(None, Comparison::latency_holds));
+    println!("probed-advice-holds: {:.1} %", share(None, Comparison::holds_on_probed));
+    println!("probed-advice-p99-holds: {:.1} %", share(None, Comparison::latency_holds_on_probed));
     for load in LOADS {
-        println!("advice-holds-{load}: {:.1} %", share(Some(load), Comparison::holds));
-        println!("advice-p99-holds-{load}: {:.1} %", share(Some(load), Comparison::latency_holds));
+        let of = |holds| share(Some(load), holds);
+        println!("advice-holds-{load}: {:.1} %", of(Comparison::holds));
+        println!("advice-p99-holds-{load}: {:.1} %", of(Comparison::latency_holds));
+        println!("probed-advice-holds-{load}: {:.1} %", of(Comparison::holds_on_probed));
+        println!("probed-advice-p99-holds-{load}: {:.1} %", of(Comparison::latency_holds_on_probed));
     }
 }
 
@@ -189,16 +198,19 @@ fn print_missed(missed: &Comparison) {
     let range = missed.range.map_or_else(String::new, |[lowest, highest]| {
         format!(" (repeated: {:.1} to {:.1})", lowest / 1e6, highest / 1e6)
     });
+    let measured =
+        |run: &Measured| format!("{:.1} MB/s and {:.1} us", run.bytes_per_s / 1e6, run.p99_ns / 1e3);
+    let probed: Vec<_> = missed.probed.iter().map(measured).collect();
     println!(
-        "missed: {}, {}: recommended {:.1} MB/s{range} with a p99 of {:.1} to {:.1} us, a run measures {:.1} MB/s and \
-         {:.1} us ({})",
+        "missed: {}, {}: recommended {:.1} MB/s{range} with a p99 of {:.1} to {:.1} us, a run measures {}, runs on the \
+         probed drive {} ({})",
         missed.drive,
         missed.load,
         missed.recommended.unwrap_or(f64::NAN) / 1e6,
         missed.stated_p99_ns[0] / 1e3,
         missed.stated_p99_ns[1] / 1e3,
-        missed.measured / 1e6,
-        missed.measured_p99_ns / 1e3,
+        measured(&missed.other),
+        probed.join(", "),
         missed.workload
     );
 }
