@@ -319,7 +319,7 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
     if point.more_may_be_better {
         text += "; more may be better";
     }
-    let mut evidence = point.reason.clone() + unstable_latency(&point.rate);
+    let mut evidence = point.reason.clone() + &unstable_latency(&point.rate);
     let of_rate = |rate: &Rate, state| Repeat { state, workload: rate.workload.clone(), command: None };
     let filled = || filled_state(point.area_bytes.is_some());
     let mut repeat = vec![of_rate(&point.rate, filled())];
@@ -358,13 +358,20 @@ fn of_fragmented(point: &Recommendation, rate: &Rate, filling_share: Option<f64>
     }
 }
 
-/// Explains latencies that differ between measurements, if they do.
-fn unstable_latency(rate: &Rate) -> &'static str {
+/// Explains latencies that differ between measurements, if they do, and says how far that of a further one may: the
+/// range of a few measurements is no limit of the next.
+fn unstable_latency(rate: &Rate) -> String {
     let ranges = [rate.p50_range_ns, rate.p99_range_ns];
     if ranges.into_iter().flatten().all(is_stable_latency) {
-        return "";
+        return String::new();
     }
-    "; latencies differ between the measurements of this point, and depend on what the drive did before"
+    let further = match rate.p99_limits_ns.map(|limits| limits.map(latency)) {
+        Some([lowest, longest]) => format!("a further one may give a p99 of {lowest} to {longest}"),
+        None => "a further one may differ more".into(),
+    };
+    format!(
+        "; latencies differ between the measurements of this point, and depend on what the drive did before: {further}"
+    )
 }
 
 /// States that it cannot be told whether a rate keeps the bound for which its point was chosen, and why, if that is so.

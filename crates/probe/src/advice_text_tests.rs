@@ -45,6 +45,18 @@ fn rate_that_differs_between_measurements_is_called_unstable() {
 }
 
 #[test]
+fn latencies_that_differ_bring_the_limits_of_a_further_measurement() {
+    let evidence = |p99_range_ns, p99_limits_ns| {
+        let rate = Rate { p99_range_ns: Some(p99_range_ns), p99_limits_ns, ..rate(3e5) };
+        of_load("random_read", "Random reads", &recommendation(rate)).evidence
+    };
+    let differ = [1e5, 3e5];
+    assert!(evidence(differ, Some([5e4, 9e5])).ends_with("a further one may give a p99 of 50 µs to 900 µs"));
+    assert!(evidence(differ, None).ends_with("a further one may differ more"));
+    assert_eq!(evidence([2.9e5, 3e5], Some([5e4, 9e5])), "");
+}
+
+#[test]
 fn more_in_flight_are_advised_where_the_drive_takes_more() {
     let text = |queue_depth_max| {
         let point = Recommendation { queue_depth_max, ..recommendation(rate(3e5)) };
