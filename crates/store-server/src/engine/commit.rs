@@ -9,8 +9,8 @@ use flashlane_device::DataDevice;
 use flashlane_store::{Batch, Ticket, WriteError};
 
 impl<D: DataDevice, L: DataDevice> Engine<D, L> {
-    /// Hands changes, which are in the order of keys, to the store, a batch a slice. Returns why it refuses them; what is
-    /// refused has changed nothing.
+    /// Hands changes, which are in the order of keys, to the store, a batch a slice. Returns why it refuses them; what
+    /// is refused has changed nothing.
     pub(super) fn commit(
         &mut self,
         slot: SlotId,
