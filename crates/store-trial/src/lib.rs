@@ -144,6 +144,8 @@ impl Trial {
 
     fn value(&mut self) -> Vec<u8> {
         let length = match self.random.below(40) {
+            // Some are larger than the memory of the store.
+            0 if self.random.chance(0.1) => self.random.below(250_000),
             0 => 1500 + self.random.below(9000),
             1..6 => self.random.below(1500),
             6..8 => 0,

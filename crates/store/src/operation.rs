@@ -157,7 +157,7 @@ pub(crate) struct QueuedWrite {
     pub(crate) pending: Pending,
     pub(crate) entries: Vec<Entry>,
     pub(crate) durability: Durability,
-    /// Bytes of its record, and of memory while it waits.
+    /// Bytes of memory while it waits: its entries, and pieces that are not stored.
     pub(crate) bytes: u64,
 }
 

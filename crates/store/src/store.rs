@@ -14,7 +14,8 @@
 //!   submission.
 //! - The memory of containers, indexes, filters, waiting writes, buffers of merges and the cache of reads is bounded by
 //!   one option. The cache gives way to the others; where they use it up, writes complete later, by a formula (see
-//!   `pacing`), and at last are refused as busy.
+//!   `pacing`), and at last are refused as busy. While no write waits one of any size is taken: a large value is
+//!   beside that bound until its pieces are stored.
 //! - A full device refuses values. Gets, scans and deletes go on, and values are taken again once merges gave space
 //!   back.
 

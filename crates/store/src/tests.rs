@@ -2,6 +2,7 @@
 
 mod cache;
 mod copies;
+mod large;
 mod lost;
 mod missing;
 mod scans;

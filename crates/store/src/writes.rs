@@ -1,7 +1,7 @@
 //! Writes that have not completed: those whose pieces are being stored, those that wait for room, and those in the log.
 //!
-//! Invariants: `waiting_bytes` is the sum of the writes with pieces and of those in the queues of slices; those in the
-//! log stand in its order.
+//! Invariants: `waiting_bytes` is the sum of the writes with pieces and of those in the queues of slices, without the
+//! pieces that are stored, and `waiting_pieces` counts those that are not; writes in the log stand in its order.
 
 use crate::log::Durability;
 use crate::operation::{Pending, QueuedWrite, Ticket};
@@ -26,7 +26,8 @@ struct PieceWrite {
     write: QueuedWrite,
     /// Pieces that are not handed over yet, and their ids.
     left: VecDeque<(u64, Vec<u8>)>,
-    in_flight: usize,
+    /// The bytes of each piece in flight, by its id.
+    in_flight: BTreeMap<u64, u64>,
     stored: Vec<u64>,
     /// Why a piece could not be stored.
     failure: Option<String>,
@@ -46,6 +47,9 @@ pub(crate) struct PiecesEnded {
 #[derive(Debug, Default)]
 pub(crate) struct Writes {
     waiting_bytes: u64,
+    /// Pieces that are not stored, and their bytes.
+    waiting_pieces: u64,
+    waiting_piece_bytes: u64,
     /// Writes in the log that complete when it is written to a page, in its order.
     system: VecDeque<Logged>,
     /// Those that complete when it is durable.
@@ -68,6 +72,11 @@ impl Writes {
     /// Returns the bytes of the writes that wait for pieces or in queues.
     pub(crate) fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
+    }
+
+    /// Returns the blocks that the writes need that wait: one for each piece, and those that the rest fills.
+    pub(crate) fn waiting_blocks(&self, block_bytes: u64) -> u64 {
+        self.waiting_pieces + (self.waiting_bytes - self.waiting_piece_bytes).div_ceil(block_bytes)
     }
 
     /// A write begins to wait.
@@ -118,37 +127,51 @@ impl Writes {
 
     /// Adds a write whose pieces are to be stored first.
     pub(crate) fn add_pieces(&mut self, write: QueuedWrite, pieces: VecDeque<(u64, Vec<u8>)>) {
-        let (ticket, stored) = (write.pending.ticket, Vec::new());
-        self.pieces.insert(ticket, PieceWrite { write, left: pieces, in_flight: 0, stored, failure: None });
+        self.waiting_pieces += pieces.len() as u64;
+        self.waiting_piece_bytes += pieces.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>();
+        let (ticket, in_flight, stored) = (write.pending.ticket, BTreeMap::new(), Vec::new());
+        self.pieces.insert(ticket, PieceWrite { write, left: pieces, in_flight, stored, failure: None });
     }
 
     /// Returns the next piece to be stored, which is in flight from now on, if one may be.
     pub(crate) fn next_piece(&mut self, ticket: Ticket) -> Option<(u64, Vec<u8>)> {
         let write = self.pieces.get_mut(&ticket).expect("a write with pieces");
-        if write.in_flight >= PIECES_IN_FLIGHT || write.failure.is_some() {
+        if write.in_flight.len() >= PIECES_IN_FLIGHT || write.failure.is_some() {
             return None;
         }
-        let piece = write.left.pop_front()?;
-        write.in_flight += 1;
-        Some(piece)
+        let (id, bytes) = write.left.pop_front()?;
+        write.in_flight.insert(id, bytes.len() as u64);
+        Some((id, bytes))
     }
 
-    /// A piece was stored, or failed.
+    /// A piece was stored, or failed. The write waits with its other bytes only: those of a piece are on the device, and
+    /// never enter a container.
     pub(crate) fn piece_ended(&mut self, ticket: Ticket, id: u64, result: Result<(), String>) {
         let write = self.pieces.get_mut(&ticket).expect("a write with pieces");
-        assert!(write.in_flight > 0, "a piece that ends is in flight");
-        write.in_flight -= 1;
+        let bytes = write.in_flight.remove(&id).expect("a piece that ends is in flight");
         match result {
             Ok(()) => write.stored.push(id),
             Err(reason) => write.failure = Some(reason),
         }
+        self.forget_piece(ticket, bytes);
+    }
+
+    /// The bytes of a piece wait no longer.
+    fn forget_piece(&mut self, ticket: Ticket, bytes: u64) {
+        self.pieces.get_mut(&ticket).expect("a write with pieces").write.bytes -= bytes;
+        self.waiting_pieces -= 1;
+        self.waiting_piece_bytes -= bytes;
+        self.remove_waiting(bytes);
     }
 
     /// Removes a write whose pieces are stored, or failed and none is in flight.
     pub(crate) fn take_pieces(&mut self, ticket: Ticket) -> Option<PiecesEnded> {
-        let write = &self.pieces[&ticket];
-        if write.in_flight > 0 || (write.failure.is_none() && !write.left.is_empty()) {
+        let write = self.pieces.get_mut(&ticket).expect("a write with pieces");
+        if !write.in_flight.is_empty() || (write.failure.is_none() && !write.left.is_empty()) {
             return None;
+        }
+        for (_, bytes) in std::mem::take(&mut write.left) {
+            self.forget_piece(ticket, bytes.len() as u64);
         }
         let PieceWrite { write, stored, failure, .. } = self.pieces.remove(&ticket).expect("it was found");
         Some(PiecesEnded { write, stored, failure })

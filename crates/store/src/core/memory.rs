@@ -59,8 +59,18 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Bytes of memory that containers may take: what indexes, waiting writes and buffers leave, but two blocks at
     /// least.
     pub(super) fn container_budget_bytes(&self) -> u64 {
-        let left = self.options.memory_bytes.saturating_sub(self.memory_beside_containers_bytes());
-        left.max(2 * self.shape.block_bytes)
+        self.container_budget_beside_bytes(self.memory_beside_containers_bytes())
+    }
+
+    fn container_budget_beside_bytes(&self, others_bytes: u64) -> u64 {
+        self.options.memory_bytes.saturating_sub(others_bytes).max(2 * self.shape.block_bytes)
+    }
+
+    /// Returns whether containers have memory for a waiting write of `bytes`, which stops to wait then. They have where
+    /// they are empty: of a write that was accepted, at most a block enters them.
+    pub(super) fn may_enter_containers(&self, bytes: u64) -> bool {
+        let others_bytes = self.memory_beside_containers_bytes() - bytes;
+        self.container_memory_bytes() + bytes <= self.container_budget_beside_bytes(others_bytes)
     }
 
     /// Gives the cache of reads what the others leave of the memory.

@@ -86,7 +86,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Blocks that the writes in queues will need.
     fn waiting_blocks(&self) -> u64 {
-        self.writes.waiting_bytes().div_ceil(self.shape.block_bytes)
+        self.writes.waiting_blocks(self.shape.block_bytes)
     }
 
     /// Blocks that the containers will need, and one more.

@@ -208,7 +208,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             self.freeze_oldest();
             return false;
         }
-        if self.container_memory_bytes() + write.bytes > self.container_budget_bytes() {
+        if !self.may_enter_containers(write.bytes) {
             self.freeze_largest();
             return false;
         }
