@@ -89,8 +89,8 @@ pub(crate) struct Merge {
     /// Bytes of the entries that were taken from inputs.
     merged_bytes: u64,
     is_ended: bool,
-    /// A read failed: the outputs are deleted once none is being written.
-    pub(crate) is_aborted: bool,
+    /// Inputs that could not be read: the merge is given up once none of its outputs is being written.
+    pub(crate) unread: BTreeSet<u64>,
 }
 
 /// A version that is merged.
@@ -215,13 +215,18 @@ impl Merge {
             kept_pieces: BTreeSet::new(),
             merged_bytes: 0,
             is_ended: false,
-            is_aborted: false,
+            unread: BTreeSet::new(),
         }
+    }
+
+    /// Returns whether an input could not be read.
+    pub(crate) fn is_aborted(&self) -> bool {
+        !self.unread.is_empty()
     }
 
     /// Returns whether all outputs are durable.
     pub(crate) fn is_complete(&self) -> bool {
-        self.is_ended && !self.is_aborted && self.writing.is_empty()
+        self.is_ended && !self.is_aborted() && self.writing.is_empty()
     }
 
     /// Returns the number of inputs in level 0, by the share of all entries that are merged.
@@ -248,7 +253,7 @@ impl Merge {
 
     /// Merges entries as far as they are read. Returns an output when it is full, or the last one.
     pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Option<Output> {
-        if self.is_ended || self.is_aborted {
+        if self.is_ended || self.is_aborted() {
             return None;
         }
         if let Some(versions) = self.carried.take()

@@ -25,7 +25,7 @@ use crate::pacing::DelayedWrites;
 use crate::patch::Patch;
 use crate::snapshots::Snapshots;
 use flashlane_policy::merge;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -107,6 +107,15 @@ impl Default for Prospects {
     }
 }
 
+/// A patch that a merge could not read.
+#[derive(Debug, Default)]
+struct Unread {
+    /// Merges that could not.
+    merges: u32,
+    /// The structure from which on the next one may begin.
+    wait_until: u64,
+}
+
 /// A range of keys.
 #[derive(Debug)]
 pub(crate) struct Slice {
@@ -125,6 +134,8 @@ pub(crate) struct Slice {
     delayed: DelayedWrites,
     undeleted: BTreeSet<u64>,
     prospects: Prospects,
+    /// Patches that merges could not read.
+    unread: BTreeMap<u64, Unread>,
     /// Grows with every change of the containers and patches that a scan reads, except for added entries.
     structure_version: u64,
 }
@@ -143,6 +154,7 @@ impl Slice {
             delayed: DelayedWrites::default(),
             undeleted: BTreeSet::new(),
             prospects: Prospects::default(),
+            unread: BTreeMap::new(),
             // Unique over all slices.
             structure_version: u64::from(number) << 40,
         }
@@ -240,6 +252,7 @@ impl Slice {
     /// Replaces patches, whose blocks are superseded from now on.
     pub(crate) fn replace(&mut self, inputs: &[u64], outputs: impl IntoIterator<Item = Arc<Patch>>) {
         self.levels.replace(inputs, outputs);
+        inputs.iter().for_each(|id| _ = self.unread.remove(id));
         self.structure_version += 1;
         self.undeleted.extend(inputs);
     }
@@ -311,6 +324,26 @@ impl Slice {
         if self.prospects.dense != Some(self.structure_version) {
             self.ask_again();
         }
+    }
+
+    /// A merge could not read this patch. The next one that needs it waits for changes of the slice, twice as many after
+    /// each such merge: a read may succeed later, and one that never does wears the device by what merges write before.
+    pub(crate) fn merge_could_not_read(&mut self, id: u64) {
+        let unread = self.unread.entry(id).or_default();
+        unread.merges += 1;
+        unread.wait_until = self.structure_version + (1 << unread.merges.min(32)) - 2;
+    }
+
+    /// Returns whether a merge of these patches may begin, as far as earlier ones could read them.
+    pub(crate) fn may_read<'a>(&self, mut inputs: impl Iterator<Item = &'a Arc<Patch>>) -> bool {
+        let waits = |id: &u64| self.unread.get(id).is_some_and(|own| own.wait_until > self.structure_version);
+        self.unread.is_empty() || !inputs.any(|patch| waits(&patch.id))
+    }
+
+    /// Lets merges read all patches again: what cannot be read was given up.
+    pub(crate) fn forget_unread(&mut self) {
+        self.unread.clear();
+        self.ask_again();
     }
 
     /// Notes that the patches are as dense as merges make them.

@@ -2,6 +2,7 @@
 
 mod cache;
 mod copies;
+mod damaged;
 mod large;
 mod lost;
 mod missing;

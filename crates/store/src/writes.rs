@@ -59,8 +59,18 @@ pub(crate) struct Writes {
     is_relief_requested: bool,
     /// Spare blocks that the last value would have needed, if it was refused.
     wanted_blocks: u64,
-    /// Blocks that were free when merges were last begun for a value that found no room; `None` once one is admitted.
-    relieved_at: Option<u64>,
+    /// The store when merges were last begun for a value that found no room; `None` once one is admitted.
+    relieved_at: Option<Relief>,
+}
+
+/// What of a store decides whether merges may make room.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Relief {
+    pub(crate) blocks_free: u64,
+    /// Number of the last write: values are refused, so a later one deletes.
+    pub(crate) last_write: u64,
+    /// The oldest snapshot, which needs what was deleted since.
+    pub(crate) snapshot: Option<u64>,
 }
 
 impl Writes {
@@ -101,11 +111,13 @@ impl Writes {
         self.wanted_blocks
     }
 
-    /// Merges begin to make room for a value, with as many blocks free. Returns whether there are more than when they
-    /// last did: without that they give nothing back, and waiting for them would not end.
-    pub(crate) fn relief_begins(&mut self, blocks_free: u64) -> bool {
-        let before = self.relieved_at.replace(blocks_free);
-        before.is_none_or(|before| blocks_free > before)
+    /// Merges are to begin to make room for a value. Returns whether more blocks are free than when they last did, or
+    /// anything else changed: without that they give nothing back, and waiting for them would not end.
+    pub(crate) fn relief_begins(&mut self, now: Relief) -> bool {
+        self.relieved_at.replace(now).is_none_or(|before| {
+            now.blocks_free > before.blocks_free
+                || (now.last_write, now.snapshot) != (before.last_write, before.snapshot)
+        })
     }
 
     /// A value has room.

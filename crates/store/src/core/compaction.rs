@@ -84,6 +84,11 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             return;
         };
         debug_assert_eq!(view.legality(&choice), Ok(()), "a part of a merge is {choice:?}");
+        let inputs = choice.inputs.iter().map(|&nth| &slice.levels().patches()[nth]);
+        if !slice.may_read(inputs) {
+            self.slices[nth].set_in_shape(u64::MAX);
+            return;
+        }
         let (outputs_max, is_part) = (view.blocks_written_max(&choice), choice != whole);
         self.counters.merge_parts += u64::from(is_part);
         self.start_merge(nth, choice, outputs_max);
@@ -115,7 +120,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Goes on with a merge: starts reads, merges what was read, and puts outputs.
     fn run_merge(&mut self, slice: usize) {
         let Some(mut merge) = self.slices[slice].take_merge() else { return };
-        if merge.is_aborted {
+        if merge.is_aborted() {
             self.discard_unplaced(&mut merge);
         }
         for Output { nth, payload } in std::mem::take(&mut merge.unplaced) {
@@ -154,11 +159,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
         if merge.is_complete() {
             self.merged(slice, *merge);
-        } else if merge.is_aborted
+        } else if merge.is_aborted()
             && merge.writing.is_empty()
             && !merge.cursors.iter().any(Cursor::is_reading)
         {
             self.abort(slice, &merge);
+            merge.unread.iter().for_each(|&id| self.slices[slice].merge_could_not_read(id));
         } else {
             self.slices[slice].set_merge(merge);
         }
@@ -167,7 +173,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     fn read_for_merge(&mut self, merge: &mut Merge, share: Share) {
         let chunk_bytes = self.options.merge_chunk_bytes;
         for nth in 0..merge.cursors.len() {
-            if merge.is_aborted {
+            if merge.is_aborted() {
                 return;
             }
             if let Some(wanted) = merge.cursors[nth].start_read(chunk_bytes) {
@@ -176,7 +182,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
         // Of all runs the one whose entries end first is read ahead (forecasting: Knuth, The Art of Computer
         // Programming, volume 3, section 5.4.6).
-        while merge.held_bytes() + chunk_bytes <= share.ahead_bytes && !merge.is_aborted {
+        while merge.held_bytes() + chunk_bytes <= share.ahead_bytes && !merge.is_aborted() {
             let ahead = merge.cursors.iter().enumerate().flat_map(|(cursor, own)| {
                 own.ahead(share.ahead_patches).map(move |(patch, key)| (key, cursor, patch))
             });
@@ -192,7 +198,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let purpose = Purpose::MergeRead { slice: merge.plan.slice, cursor };
         if self.read_block(wanted.block, wanted.range, purpose).is_err() {
             merge.cursors[cursor].read_failed(wanted.block);
-            merge.is_aborted = true;
+            merge.unread.insert(wanted.block);
         }
     }
 
@@ -215,7 +221,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if !is_read {
             let given_up = self.salvage.as_ref().map(|salvage| &salvage.lost);
             let is_given_up = |keys: &Gap| given_up.is_some_and(|lost| lost.encloses(keys));
-            merge.is_aborted |= !cursor.leave_out(block, groups, is_given_up);
+            if !cursor.leave_out(block, groups, is_given_up) {
+                merge.unread.insert(block);
+            }
         }
     }
 
@@ -340,7 +348,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         useless.into_iter().for_each(|id| self.dropped.add(id, number as u32, generation));
     }
 
-    /// Gives a merge up whose inputs could not be read. It is tried again when the slice has changed.
+    /// Gives a merge up. It is tried again when the slice has changed.
     fn abort(&mut self, number: usize, merge: &Merge) {
         let outputs: Vec<u64> = merge.written.iter().map(|patch| patch.id).collect();
         let slice = &mut self.slices[number];

@@ -10,11 +10,14 @@
 //!   the containers are empty: so a store without keys takes values again, whatever filled it.
 //! - All of this is done by merges, which are asked for by the refused write itself: it allows the store to write, as
 //!   an accepted one does. A refusal is final only where nothing in flight can give a block back.
+//! - Merges for a refused value begin again only once something has changed since they last did: more blocks are free,
+//!   a delete was accepted, or a snapshot released. So refused values wear no device, and waiting for merges ends.
 
 use super::Core;
 use crate::entry::Entry;
 use crate::error::WriteError;
 use crate::slice::Slice;
+use crate::writes::Relief;
 use flashlane_device::DataDevice;
 
 impl<D: DataDevice, L: DataDevice> Core<D, L> {
@@ -38,7 +41,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             return Ok(());
         }
         let is_relieved = self.is_being_relieved();
-        if is_delete || !is_relieved {
+        // Merges that gave nothing back are not begun again for the next value.
+        let begins = is_delete || (!is_relieved && self.relief_begins(blocks_free));
+        if begins {
             // Merges write, also where the first write since an opening is refused.
             self.allow_writes();
             self.writes.request_relief();
@@ -46,9 +51,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
         if is_delete && self.is_merging() {
             Ok(())
-        } else if !is_delete
-            && (is_relieved || (self.writes.relief_begins(blocks_free) && self.is_being_relieved()))
-        {
+        } else if !is_delete && (is_relieved || (begins && self.is_being_relieved())) {
             Err(WriteError::Busy { waiting_bytes: self.writes.waiting_bytes() })
         } else {
             let blocks_left = blocks_free.saturating_sub(needed - pieces);
@@ -60,6 +63,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 failure: self.put_failure,
             })
         }
+    }
+
+    /// Returns whether merges are to make room for a value now.
+    fn relief_begins(&mut self, blocks_free: u64) -> bool {
+        let (last_write, snapshot) = (self.last_sequence, self.snapshots.oldest());
+        self.writes.relief_begins(Relief { blocks_free, last_write, snapshot })
     }
 
     /// Returns whether what is in flight may give blocks back.

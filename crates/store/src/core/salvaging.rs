@@ -295,6 +295,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let config = LogConfig { salvage: Some(salvage.clone()), ..config };
         self.log.rewrite_header(&config).map_err(|reason| SalvageError::Header { reason })?;
         self.salvage = Some(salvage);
+        self.slices.iter_mut().for_each(Slice::forget_unread);
         Ok(())
     }
 
