@@ -345,6 +345,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Begins to write all containers as patches.
     pub(crate) fn flush(&mut self) {
+        if self.log.overwritten().is_some() {
+            return;
+        }
         self.allow_writes();
         (0..self.slices.len()).for_each(|slice| self.freeze(slice));
         self.pump();

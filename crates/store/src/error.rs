@@ -365,6 +365,18 @@ pub enum WriteError {
     /// The log takes no more records.
     #[error("the log failed, so nothing more is written: {0}")]
     Log(Failure),
+    /// Other data is in the log's device, where the write would overwrite it now or later.
+    #[error(
+        "{} of other data are in the log, the first at byte {offset_bytes}, and are not overwritten: copy them, and give them up by \
+         a salvage",
+        exact_bytes(*bytes)
+    )]
+    LogOverwritten {
+        /// Offset of the first page with such data in the log's device.
+        offset_bytes: u64,
+        /// Bytes of all such pages.
+        bytes: u64,
+    },
     /// The device was opened for reading, or without blocks that are damaged.
     #[error("the device was opened read-only")]
     ReadOnly,
@@ -522,6 +534,12 @@ pub enum SalvageError {
     /// The header of the log could not be written. Nothing was given up.
     #[error("the header of the log cannot be written: {reason}")]
     Header {
+        /// The device's answer.
+        reason: String,
+    },
+    /// Other data in the log could not be erased. Nothing was given up.
+    #[error("other data in the log cannot be erased: {reason}")]
+    Foreign {
         /// The device's answer.
         reason: String,
     },

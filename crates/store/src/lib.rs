@@ -66,7 +66,7 @@ pub use flashlane_block::LaneStatus;
 pub use footer::{MARK_BYTES, is_block_of_a_store};
 pub use key_value::KeyValueStore;
 pub use loader::Loader;
-pub use log::Durability;
+pub use log::{Durability, LogOverwritten};
 pub use loss::Loss;
 pub use operation::{Batch, Finished, Item, Outcome, Page, Snapshot, Ticket, Value};
 pub use options::{Slices, StoreOptions};

@@ -31,6 +31,7 @@
 //!    become durable in the order of their numbers.
 //! 4. A group whose records are to be durable does not go beside a flush: behind it a durable write is enough for it.
 
+mod foreign;
 mod header;
 mod mark;
 mod page;
@@ -43,6 +44,8 @@ use crate::entry::Entry;
 use crate::log::mark::Marks;
 use crate::log::page::{Page, payload_bytes, payload_of};
 use crate::log::queue::Queue;
+pub use foreign::LogOverwritten;
+pub(crate) use foreign::{Foreign, blank_ring};
 use header::rewrite_header;
 pub(crate) use header::{DamagedCopy, FoundHeader, LogConfig, LogLayout, read_header, write_header};
 pub(crate) use recover::{Freed, Record, Recovered, recover};
@@ -119,6 +122,8 @@ pub(crate) struct Log<L> {
     damaged_header: Option<DamagedCopy>,
     /// The marks of the end; `None` in versions without them.
     marks: Option<Marks>,
+    /// Other data in places where the log is written.
+    foreign: Foreign,
     /// The end is to be marked once all pages are durable.
     is_closing: bool,
     /// What an earlier opening wrote may stand in a volatile cache: a flush precedes the first write.
@@ -151,6 +156,7 @@ impl<L: DataDevice> Log<L> {
             flush: None,
             damaged_header: None,
             marks: recovered.marks,
+            foreign: recovered.foreign.clone(),
             is_closing: false,
             needs_flush: true,
             last_request: 0,
@@ -167,6 +173,22 @@ impl<L: DataDevice> Log<L> {
     /// Returns whether a copy of the header is not sound, and whether the next write repairs it.
     pub(crate) fn damaged_header(&self) -> Option<bool> {
         self.damaged_header.as_ref().map(|copy| copy.repair.is_some())
+    }
+
+    /// Returns which other data is in the places where the log is written. While there is any, records MUST NOT be
+    /// appended.
+    pub(crate) fn overwritten(&self) -> Option<LogOverwritten> {
+        self.foreign.found()
+    }
+
+    /// Erases that data, and waits until it is. Requires: nothing is in flight.
+    pub(crate) fn erase_foreign(&mut self) -> Result<(), String> {
+        assert!(self.is_idle(), "pages are erased while nothing is written");
+        if self.foreign.found().is_some() {
+            self.foreign.erase(&mut self.device, &self.layout)?;
+            self.foreign = Foreign::default();
+        }
+        Ok(())
     }
 
     /// Writes the header anew, and waits until it is durable. Requires: nothing is in flight, and no copy of the header
@@ -253,6 +275,7 @@ impl<L: DataDevice> Log<L> {
     ) -> std::ops::Range<u64> {
         let bytes = Record::encoded_bytes(entries);
         assert!(self.has_room(bytes), "a record of {bytes} bytes has no room");
+        assert!(self.overwritten().is_none(), "other data in the log is kept");
         let first = self.position();
         Record::encode(slice, sequence, entries, &mut self.pending);
         let end = self.end();

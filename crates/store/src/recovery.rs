@@ -61,7 +61,9 @@ use crate::builder::Shape;
 use crate::core::{Core, Parts, shape_of};
 use crate::error::{CreateError, OpenError};
 use crate::footer::{Footer, FooterError, Origin, PatchFooter, TRAILER_BYTES, VERSION};
-use crate::log::{FoundHeader, Freed, Log, LogConfig, Recovered, read_header, recover, write_header};
+use crate::log::{
+    FoundHeader, Freed, Log, LogConfig, Recovered, blank_ring, read_header, recover, write_header,
+};
 use crate::options::{Slices, StoreOptions};
 use crate::requirements::{Requirements, log_layout};
 use crate::salvage::Salvage;
@@ -91,7 +93,10 @@ pub(crate) fn create<D: DataDevice, L: DataDevice>(
     let log_layout = log_layout(log.profile(), &config, shape.block_bytes)?;
     let name = log.profile().name.clone();
     let blocks = Blocks::format_with_log(device, store, options.blocks)?;
-    write_header(&mut log, &log_layout, &config)
+    // A simulated device holds nothing but what a program of ours wrote.
+    let blanked = if log.profile().simulated { Ok(()) } else { blank_ring(&mut log, &log_layout) };
+    blanked
+        .and_then(|()| write_header(&mut log, &log_layout, &config))
         .map_err(|reason| CreateError::Log { device: name, reason })?;
     let log = Log::new(log, log_layout, store, &Recovered::empty());
     Ok(Core::new(Parts { blocks, log, store, bounds: config.bounds }, shape, options)?)

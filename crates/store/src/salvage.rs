@@ -8,6 +8,7 @@
 
 use crate::bytes::{Reader, end_of_prefix, put_bytes, put_varint};
 use crate::error::{Gap, OpenError};
+use crate::log::LogOverwritten;
 use crate::text::escape;
 use std::fmt;
 
@@ -160,11 +161,18 @@ pub struct Damage {
     pub pieces: Vec<u64>,
     /// Why blocks are known to be missing.
     pub missing: Option<OpenError>,
+    /// Other data in the log, which is lost by a salvage, and no key is.
+    pub log: Option<LogOverwritten>,
 }
 
 impl Damage {
-    /// Returns whether everything can be read.
+    /// Returns whether everything can be read, and written.
     pub fn is_none(&self) -> bool {
+        self.log.is_none() && self.is_none_of_blocks()
+    }
+
+    /// Returns whether everything can be read.
+    pub fn is_none_of_blocks(&self) -> bool {
         self.lost.is_empty() && self.pieces.is_empty() && self.missing.is_none()
     }
 }

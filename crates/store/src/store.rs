@@ -22,7 +22,7 @@
 use crate::core::Core;
 use crate::counters::Counters;
 use crate::error::{CreateError, OpenError, SalvageError, WriteError};
-use crate::log::Durability;
+use crate::log::{Durability, LogOverwritten};
 use crate::loss::Loss;
 use crate::operation::{Batch, Finished, Outcome, Snapshot, Ticket};
 use crate::options::{Slices, StoreOptions};
@@ -69,6 +69,8 @@ pub struct Status {
     pub log_used: f64,
     /// State of the log's header.
     pub log_header: LogHeader,
+    /// Other data in the places where the log is written: all writes are refused. `None` where there is none.
+    pub log_overwritten: Option<LogOverwritten>,
     /// Why keys may be missing or have older values ([`StoreOptions::without_damaged_blocks`]); `None` where there is
     /// no sign of it.
     pub loss: Option<Loss>,
@@ -320,7 +322,7 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
     }
 
     /// Gives up what [`scrub`](Self::scrub) found damaged, and waits for that: records that it is lost
-    /// ([`Loss::stated`]), erases damaged blocks, and rewrites those of which a part can be read, so that writes are
+    /// ([`Loss::stated`]), erases other data in the log and damaged blocks, and rewrites those of which a part can be read, so that writes are
     /// taken and merges complete. Such a block stays where there is no room for its rewriting, until merges take it. A
     /// power cut meanwhile loses nothing else; a further salvage goes on.
     ///
@@ -357,6 +359,7 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
                 Some(true) => LogHeader::Damaged,
                 Some(false) => LogHeader::Overwritten,
             },
+            log_overwritten: core.log().overwritten(),
             loss: core.loss(),
             blocks_free: core.blocks().free_blocks(),
             room_bytes: core.room_bytes(),

@@ -3,6 +3,7 @@
 mod cache;
 mod copies;
 mod damaged;
+mod foreign;
 mod large;
 mod lost;
 mod missing;

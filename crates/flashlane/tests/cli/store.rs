@@ -178,6 +178,9 @@ fn foreign_log_is_overwritten_only_where_it_is_named() {
     done(&named);
     // A log of ours is replaced with its store.
     done(&[&named[..4], &["--really", text(&device), "--really-log", text(&log)]].concat());
+    // What was given up is gone, and not taken for other data later.
+    let spec = format!("lanes({})", text(&device));
+    done(&["store", "put", &spec, "key", "--value", "value"]);
 }
 
 #[test]

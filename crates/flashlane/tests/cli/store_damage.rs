@@ -369,3 +369,32 @@ fn salvage_gives_up_blocks_that_are_not_there() {
         assert!(lines > 0 && lines < KEYS, "{lines} keys are left");
     }
 }
+
+#[test]
+fn text_in_the_log_is_kept_until_it_is_given_up() {
+    let kept = Kept::new("8MiB");
+    kept.store("put", &["key", "--value", "value"]);
+    let log = kept.dir.path().join("flash.log");
+    let length = log.metadata().unwrap().len() as usize;
+    let pairs = kept.file("pairs", "a\t1\nb\t2\n".to_owned());
+    for at in [64 << 10, length / 2 & !4095, length - (64 << 10)] {
+        let mut bytes = fs::read(&log).unwrap();
+        let text_of_user = b"my precious text\n".iter().cycle().take(64 << 10);
+        bytes[at..at + (64 << 10)].iter_mut().zip(text_of_user).for_each(|(to, from)| *to = *from);
+        fs::write(&log, &bytes).unwrap();
+        let named = [&format!("64 KiB, the first at byte {at}"), "other data is in the log", "store salvage"];
+        kept.refused(2, "put", &["key", "--value", "x"], &named);
+        kept.refused(2, "rm", &["key"], &named);
+        kept.refused(2, "import", &[text(&pairs)], &named);
+        assert_eq!(kept.store("get", &["key"]), "value");
+        let stated = kept.store("stat", &[]);
+        assert!(!stated.starts_with("Verdict: sound") && stated.contains(named[0]), "{stated}");
+        let shown = flashlane(&["store", "salvage", &kept.spec]);
+        assert!(shown.status == 1 && shown.stdout.contains("Other data: 64 KiB"), "{}", shown.stdout);
+        assert!(fs::read(&log).unwrap() == bytes, "the text at byte {at} is kept");
+        let done_with = kept.store("salvage", &["--destroy-data"]);
+        assert!(done_with.contains("Nothing of the store is lost"), "{done_with}");
+        kept.store("put", &["key", "--value", "value"]);
+        assert!(kept.store("stat", &[]).starts_with("Verdict: sound"));
+    }
+}

@@ -65,7 +65,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let known = self.missing_patches.blocks.max(self.missing.is_some().into());
         lost.blocks = known.max(self.lost_blocks.len() as u64 + units);
         let keys = keys.into_iter().collect();
-        Damage { lost, blocks, keys, pieces, missing: self.missing.clone() }
+        Damage { lost, blocks, keys, pieces, missing: self.missing.clone(), log: self.log.overwritten() }
     }
 
     /// Reads all patches. Returns the keys of groups that cannot be read, and the blocks with such.
@@ -235,6 +235,15 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             return Ok(());
         }
         self.settle();
+        if damage.log.is_some() {
+            if self.log.device().profile().read_only {
+                return Err(SalvageError::ReadOnly);
+            }
+            self.log.erase_foreign().map_err(|reason| SalvageError::Foreign { reason })?;
+        }
+        if damage.is_none_of_blocks() {
+            return Ok(());
+        }
         let mut lost = self.salvage.as_ref().and_then(Salvage::stated).cloned().unwrap_or_default();
         lost.extend(damage.lost.clone());
         let (last_write, number) = (self.last_sequence, self.allocate_number());

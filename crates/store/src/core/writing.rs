@@ -12,7 +12,7 @@ use crate::container::Container;
 use crate::entry::{Body, Entry, Pieces};
 use crate::error::{WriteError, WriteFailure};
 use crate::footer::{PIECE_END_BYTES, encode_piece};
-use crate::log::{Durability, Record};
+use crate::log::{Durability, LogOverwritten, Record};
 use crate::operation::{Batch, Outcome, QueuedWrite, Ticket};
 use crate::pacing;
 use crate::routes::Purpose;
@@ -69,6 +69,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     fn check_batch(&self, entries: &[Entry]) -> Result<u32, WriteError> {
         if let Some(failure) = self.log.failure() {
             return Err(WriteError::Log(failure));
+        }
+        if let Some(LogOverwritten { offset_bytes, bytes }) = self.log.overwritten() {
+            return Err(WriteError::LogOverwritten { offset_bytes, bytes });
         }
         let is_read_only = self.blocks.device().profile().read_only || self.log.device().profile().read_only;
         if is_read_only || !self.lost_blocks().is_empty() || self.missing().is_some() {

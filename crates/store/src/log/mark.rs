@@ -23,6 +23,7 @@
 //! 2. Marks do not go back: each is above both that are there, and replaces the lower one.
 //! 3. At most one of the two places is torn. Two that cannot be read are damage.
 
+use super::foreign::{Foreign, is_foreign_mark};
 use super::recover::execute;
 use super::{LogLayout, header::MARKS};
 use crate::bytes::Reader;
@@ -60,6 +61,11 @@ pub(super) fn encode(layout: &LogLayout, store: u128, durable_to: u64) -> Buffer
     buffer
 }
 
+/// Returns whether bytes begin as a mark, whatever of it is damaged.
+pub(super) fn begins_as_mark(bytes: &[u8], store: u128) -> bool {
+    super::page::begins_as(bytes, MAGIC, VERSION, store)
+}
+
 /// Returns the page that a mark of this store names.
 fn decode(bytes: &[u8], store: u128) -> Option<u64> {
     let mut reader = Reader::new(bytes);
@@ -70,12 +76,24 @@ fn decode(bytes: &[u8], store: u128) -> Option<u64> {
     reader.u64().filter(|_| is_mark && is_sound && is_own)
 }
 
-/// Reads the marks of a log that has them. `None` where neither can be read.
-pub(super) fn read<L: DataDevice>(device: &mut L, layout: &LogLayout, store: u128) -> Option<Marks> {
+/// Reads the marks of a log that has them, and adds those places to `foreign` that have other data. `None` where neither
+/// can be read.
+pub(super) fn read<L: DataDevice>(
+    device: &mut L,
+    layout: &LogLayout,
+    store: u128,
+    foreign: &mut Foreign,
+) -> Option<Marks> {
     let mut one = |place: u64| {
-        let request = Request::read(0, layout.mark_offset(place), layout.page_bytes);
+        let offset_bytes = layout.mark_offset(place);
+        let request = Request::read(0, offset_bytes, layout.page_bytes);
         let mut page = || execute(device, request, Some(Buffer::zeroed(layout.page_bytes as usize))).ok()?;
-        (0..ATTEMPTS).find_map(|_| page()).and_then(|page| decode(page.as_slice(), store))
+        let page = (0..ATTEMPTS).find_map(|_| page())?;
+        let found = decode(page.as_slice(), store);
+        if found.is_none() && is_foreign_mark(page.as_slice(), store) {
+            foreign.push(offset_bytes..offset_bytes + layout.page_bytes);
+        }
+        found
     };
     let found: [Option<u64>; MARKS as usize] = [one(0), one(1)];
     let durable_to = found.into_iter().flatten().max()?;
@@ -96,18 +114,25 @@ mod tests {
             let request = Request::write(0, layout.mark_offset(place), layout.page_bytes);
             execute(disk, request, Some(encode(&layout, 7, durable_to))).unwrap();
         };
-        assert_eq!(read(&mut disk, &layout, 7), None);
+        assert_eq!(read(&mut disk, &layout, 7, &mut Foreign::default()), None);
         put(&mut disk, 0, 3);
-        assert_eq!(read(&mut disk, &layout, 7), Some(Marks { durable_to: 3, next_place: 1 }));
+        assert_eq!(
+            read(&mut disk, &layout, 7, &mut Foreign::default()),
+            Some(Marks { durable_to: 3, next_place: 1 })
+        );
         put(&mut disk, 1, 5);
-        assert_eq!(read(&mut disk, &layout, 7), Some(Marks { durable_to: 5, next_place: 0 }));
-        assert_eq!(read(&mut disk, &layout, 8), None, "of another store");
+        assert_eq!(
+            read(&mut disk, &layout, 7, &mut Foreign::default()),
+            Some(Marks { durable_to: 5, next_place: 0 })
+        );
+        assert_eq!(read(&mut disk, &layout, 8, &mut Foreign::default()), None, "of another store");
         let at = layout.mark_offset(1) as usize;
         for byte in 0..BYTES {
-            let mut damaged = disk.clone();
+            let (mut damaged, mut foreign) = (disk.clone(), Foreign::default());
             damaged.bytes_mut()[at + byte] ^= 4;
             let rest = Some(Marks { durable_to: 3, next_place: 1 });
-            assert_eq!(read(&mut damaged, &layout, 7), rest, "byte {byte}");
+            assert_eq!(read(&mut damaged, &layout, 7, &mut foreign), rest, "byte {byte}");
+            assert_eq!(foreign.found(), None, "byte {byte} of our mark");
         }
     }
 }

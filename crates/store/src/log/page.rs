@@ -37,6 +37,17 @@ pub(super) fn payload_bytes(layout: &LogLayout) -> u64 {
     layout.page_bytes - HEADER_BYTES
 }
 
+/// Returns whether bytes begin as a page of a log, whatever of its header is damaged.
+pub(super) fn begins_as_page(bytes: &[u8], store: u128) -> bool {
+    begins_as(bytes, MAGIC, VERSION, store)
+}
+
+/// Returns whether bytes begin with this magic, or have this version and store behind the checksum that follows it.
+pub(super) fn begins_as(bytes: &[u8], magic: u64, version: u32, store: u128) -> bool {
+    let identity = [&version.to_le_bytes()[..], &store.to_le_bytes()].concat();
+    bytes.starts_with(&magic.to_le_bytes()) || bytes.get(12..).is_some_and(|rest| rest.starts_with(&identity))
+}
+
 /// Returns the part of a page behind its header.
 pub(super) fn payload_of(page: &mut [u8]) -> &mut [u8] {
     &mut page[HEADER_BYTES as usize..]

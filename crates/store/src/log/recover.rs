@@ -8,6 +8,7 @@
 use crate::bytes::Reader;
 use crate::entry::{Body, Entry, EntryRef};
 use crate::error::OpenError;
+use crate::log::foreign::{Foreign, is_foreign_page};
 use crate::log::mark::{self, Marks};
 use crate::log::page::Page;
 use crate::log::queue::Queue;
@@ -54,6 +55,8 @@ pub(crate) struct Recovered {
     pub(crate) marks: Option<Marks>,
     /// Why records behind these are lost.
     pub(crate) damage: Option<OpenError>,
+    /// Other data in the places of pages and marks.
+    pub(crate) foreign: Foreign,
 }
 
 /// The records below the tail that are still in the ring.
@@ -79,6 +82,7 @@ impl Recovered {
             freed,
             marks: Some(Marks::default()),
             damage: None,
+            foreign: Foreign::default(),
         }
     }
 }
@@ -130,6 +134,8 @@ impl Record {
 enum Slot {
     /// No page of this store: never written, torn or damaged.
     Invalid,
+    /// Other data.
+    Foreign,
     Unreadable,
     Page(Page),
 }
@@ -206,15 +212,13 @@ impl Chunk<'_> {
 
 /// Reads the ring, and keeps what was read if it has at most `kept_bytes_max`.
 fn read_ring<L: DataDevice>(device: &mut L, layout: &LogLayout, store: u128, kept_bytes_max: u64) -> Ring {
-    let pages = (READ_BYTES / layout.page_bytes).max(1);
-    let firsts = (0..layout.pages).step_by(pages as usize);
-    let chunks: Vec<Range<u64>> = firsts.map(|first| first..layout.pages.min(first + pages)).collect();
     let is_kept = layout.pages * layout.page_bytes <= kept_bytes_max;
     let mut ring = Ring { slots: vec![Slot::Unreadable; layout.pages as usize], kept: BTreeMap::new() };
     let mut take = |chunk: Range<u64>, buffer: Buffer| {
         for (slot, bytes) in chunk.clone().zip(buffer.as_slice().chunks(layout.page_bytes as usize)) {
             ring.slots[slot as usize] = match Page::decode(bytes, store) {
                 Some((page, _)) if page.number % layout.pages == slot => Slot::Page(page),
+                None if is_foreign_page(bytes, store) => Slot::Foreign,
                 _ => Slot::Invalid,
             };
         }
@@ -222,7 +226,7 @@ fn read_ring<L: DataDevice>(device: &mut L, layout: &LogLayout, store: u128, kep
             ring.kept.insert(chunk.start, buffer);
         }
     };
-    for chunk in read_chunks(device, layout, &chunks, &mut take) {
+    for chunk in read_in_chunks(device, layout, &mut take) {
         match read_slots(device, layout, chunk.start, chunk.end - chunk.start) {
             Some(buffer) => take(chunk, buffer),
             None => chunk.for_each(|slot| {
@@ -233,6 +237,18 @@ fn read_ring<L: DataDevice>(device: &mut L, layout: &LogLayout, store: u128, kep
         }
     }
     ring
+}
+
+/// Reads the ring in chunks and hands over those that were read. Returns the others.
+pub(super) fn read_in_chunks<L: DataDevice>(
+    device: &mut L,
+    layout: &LogLayout,
+    take: &mut impl FnMut(Range<u64>, Buffer),
+) -> Vec<Range<u64>> {
+    let pages = (READ_BYTES / layout.page_bytes).max(1);
+    let firsts = (0..layout.pages).step_by(pages as usize);
+    let chunks: Vec<Range<u64>> = firsts.map(|first| first..layout.pages.min(first + pages)).collect();
+    read_chunks(device, layout, &chunks, take)
 }
 
 /// Reads chunks of the ring and hands over those that were read. Returns the others.
@@ -280,9 +296,25 @@ pub(crate) fn recover<L: DataDevice>(
     reads_damaged: bool,
 ) -> Result<Recovered, OpenError> {
     let ring = read_ring(device, layout, config.store, kept_bytes_max);
+    let mut foreign = Foreign::default();
+    let found = layout.has_marks().then(|| mark::read(device, layout, config.store, &mut foreign));
+    for (slot, _) in (0..).zip(&ring.slots).filter(|(_, found)| matches!(found, Slot::Foreign)) {
+        foreign.push(layout.page_offset(slot)..layout.page_offset(slot + 1));
+    }
+    Ok(Recovered { foreign, ..recover_chain(device, layout, config, &ring, found, reads_damaged)? })
+}
+
+/// Returns what the pages of the ring hold. `found` is what the marks say, of a log that has them.
+fn recover_chain<L: DataDevice>(
+    device: &mut L,
+    layout: &LogLayout,
+    config: &LogConfig,
+    ring: &Ring,
+    found: Option<Option<Marks>>,
+    reads_damaged: bool,
+) -> Result<Recovered, OpenError> {
     let slots = &ring.slots;
     let name = device.profile().name.clone();
-    let found = if layout.has_marks() { Some(mark::read(device, layout, config.store)) } else { None };
     let marks = found.flatten();
     let marked_to = marks.map_or(0, |marks| marks.durable_to);
     let marks_damage = (found == Some(None)).then(|| OpenError::LogMarksDamaged { device: name.clone() });
@@ -313,14 +345,15 @@ pub(crate) fn recover<L: DataDevice>(
         return Err(OpenError::LogFull { device: device.profile().name.clone() });
     }
     let oldest = oldest_page(slots, tail, end, layout.pages);
-    let mut records = read_records(device, layout, config, &ring, oldest..end, tail)?;
+    let mut records = read_records(device, layout, config, ring, oldest..end, tail)?;
     let all = || records.iter().map(|record| record.sequence);
     let (first, last) = (all().min(), all().max().or((oldest == 0).then_some(0)));
     let needed = records.split_off(records.partition_point(|record| record.page < tail));
     let writes = records.iter().map(|record| (record.slice, record.sequence)).collect();
     // Of a damaged log it is not known which writes it had.
     let freed = if damage.is_none() { Freed { writes, first, last } } else { Freed::default() };
-    Ok(Recovered { epoch: newest.epoch + 1, next_page: end, tail, records: needed, freed, marks, damage })
+    let (epoch, foreign) = (newest.epoch + 1, Foreign::default());
+    Ok(Recovered { epoch, next_page: end, tail, records: needed, freed, marks, damage, foreign })
 }
 
 /// Returns what is found in a log that has no page, and whose marks may say that it had some.

@@ -90,6 +90,7 @@ fn log_returns_the_first_records_after_power_cuts() {
             }
             let (copy, found) =
                 open(after_a_power_cut(&log)).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            assert_eq!(copy.overwritten(), None, "seed {seed}: nothing but pages of the log is there");
             let found: Vec<u64> = found.iter().map(|record| record.sequence).collect();
             let needed = written.iter().filter(|record| record.1 >= log.tail && record.2 <= log.durable_to());
             for (sequence, ..) in needed {

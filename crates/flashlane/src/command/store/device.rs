@@ -18,7 +18,8 @@ use flashlane_open::{
     Target, check_new_store, has_signatures,
 };
 use flashlane_store::{
-    CreateError, Loss, OpenError as StoreOpenError, Slices, StoreError, StoreOptions, WriteError,
+    CreateError, LogOverwritten, Loss, OpenError as StoreOpenError, Slices, StoreError, StoreOptions,
+    WriteError,
 };
 
 use std::cell::RefCell;
@@ -94,6 +95,9 @@ fn options_to_read() -> StoreOptions {
 /// lost.
 pub fn open_to_write(place: &Place, level: Level) -> Result<OpenedStore, Failure> {
     let store = open_with(place, Access::ReadWrite, uncached())?;
+    if let Some(found) = store.status().log_overwritten {
+        return Err(Failure::unusable(anyhow!("{}", overwritten_log(place, found))));
+    }
     place.warn_of_loss();
     Ok(store.with_durability(level.into()))
 }
@@ -350,6 +354,18 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
         )),
         error => Failure::unusable(error),
     }
+}
+
+/// Says which other data is in the log, and how the store goes on.
+pub fn overwritten_log(place: &Place, found: LogOverwritten) -> String {
+    let LogOverwritten { offset_bytes, bytes } = found;
+    format!(
+        "other data is in the log '{}': {}, the first at byte {offset_bytes}, where the store would overwrite it, so nothing is \
+         written. Copy it if it is needed; if it may be lost, 'flashlane store salvage {} --destroy-data' erases it",
+        place.log,
+        exact_bytes(bytes),
+        place.named()
+    )
 }
 
 /// How what a store holds goes to a new one: `import` takes plain keys alone.

@@ -8,7 +8,8 @@ use crate::failure::{Failure, Status};
 use crate::output::print;
 use crate::progress::Meter;
 use anyhow::anyhow;
-use flashlane_store::{Damage, SalvageError};
+use flashlane_base::units::exact_bytes;
+use flashlane_store::{Damage, LogOverwritten, SalvageError};
 
 /// What of a salvage is done.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -38,6 +39,7 @@ pub fn salvage(place: &Place, options: SalvageOptions) -> Result<Status, Failure
     place.take_loss();
     let device = place.named();
     let told = match damage.lost.is_empty() {
+        true if damage.is_none_of_blocks() => "Nothing of the store is lost\n".to_owned(),
         true => "Nothing is lost: what cannot be read was replaced since\n".to_owned(),
         false => {
             format!("Each command says what it lost until 'flashlane store salvage {device} --acknowledge'\n")
@@ -79,7 +81,10 @@ fn acknowledge(place: &Place) -> Result<Status, Failure> {
 
 fn not_salvaged(place: &Place, error: SalvageError) -> Failure {
     let remedy = match error {
-        SalvageError::ReadOnly | SalvageError::Header { .. } | SalvageError::Units(_) => String::new(),
+        SalvageError::ReadOnly
+        | SalvageError::Header { .. }
+        | SalvageError::Foreign { .. }
+        | SalvageError::Units(_) => String::new(),
         SalvageError::Log(_)
         | SalvageError::OldLog
         | SalvageError::NoRoom { .. }
@@ -90,7 +95,7 @@ fn not_salvaged(place: &Place, error: SalvageError) -> Failure {
 
 /// Lists what is lost, a line each.
 fn found(damage: &Damage) -> String {
-    let Damage { lost, blocks, pieces, missing, .. } = damage;
+    let Damage { lost, blocks, pieces, missing, log, .. } = damage;
     let damaged = blocks.len() + pieces.len();
     let ranges = lost.ranges.iter().map(|range| format!("Lost: the keys {}\n", range_named(&range.keys)));
     let mut text: String = ranges.collect();
@@ -107,5 +112,11 @@ fn found(damage: &Damage) -> String {
         );
     }
     missing.iter().for_each(|missing| text += &format!("{missing}\n"));
+    if let Some(LogOverwritten { offset_bytes, bytes }) = log {
+        text += &format!(
+            "Other data: {} in the log, the first at byte {offset_bytes}; writes are refused, and a salvage erases it\n",
+            exact_bytes(*bytes)
+        );
+    }
     text
 }

@@ -2,7 +2,7 @@
 
 use super::CreateOptions;
 use super::damage::{Unread, told};
-use super::device::{MOVES, Place, create as create_store, open};
+use super::device::{MOVES, Place, create as create_store, open, overwritten_log};
 use crate::command::sdf::{Verdict, counted};
 use crate::failure::{Failure, Status};
 use crate::options::Format;
@@ -88,7 +88,8 @@ fn show(
     let store = store.store();
     let blocks = store.blocks();
     let mut verdict = Verdict::of_store(&place.device, place.named(), blocks);
-    let of_store = [damaged_header(status.log_header, &place.log), lost_keys];
+    let overwritten = status.log_overwritten.map(|found| overwritten_log(place, found));
+    let of_store = [damaged_header(status.log_header, &place.log), overwritten, lost_keys];
     of_store.into_iter().flatten().for_each(|finding| verdict.add(finding));
     let log_bytes = store.log_device().profile().capacity_bytes;
     let facts = facts(&status, counts.as_ref(), blocks.block_bytes(), log_bytes);
