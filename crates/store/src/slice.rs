@@ -326,8 +326,9 @@ impl Slice {
         }
     }
 
-    /// A merge could not read this patch. The next one that needs it waits for changes of the slice, twice as many after
-    /// each such merge: a read may succeed later, and one that never does wears the device by what merges write before.
+    /// A merge could not read this patch. The next one that needs it waits for changes of the slice, twice as many
+    /// after each such merge: a read may succeed later, and one that never does wears the device by what merges write
+    /// before.
     pub(crate) fn merge_could_not_read(&mut self, id: u64) {
         let unread = self.unread.entry(id).or_default();
         unread.merges += 1;

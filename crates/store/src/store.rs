@@ -322,9 +322,9 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
     }
 
     /// Gives up what [`scrub`](Self::scrub) found damaged, and waits for that: records that it is lost
-    /// ([`Loss::stated`]), erases other data in the log and damaged blocks, and rewrites those of which a part can be read, so that writes are
-    /// taken and merges complete. Such a block stays where there is no room for its rewriting, until merges take it. A
-    /// power cut meanwhile loses nothing else; a further salvage goes on.
+    /// ([`Loss::stated`]), erases other data in the log and damaged blocks, and rewrites those of which a part can be
+    /// read, so that writes are taken and merges complete. Such a block stays where there is no room for its rewriting,
+    /// until merges take it. A power cut meanwhile loses nothing else; a further salvage goes on.
     ///
     /// # Errors
     /// [`SalvageError`]. But for [`SalvageError::Units`] nothing is given up.

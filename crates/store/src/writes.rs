@@ -156,8 +156,8 @@ impl Writes {
         Some((id, bytes))
     }
 
-    /// A piece was stored, or failed. The write waits with its other bytes only: those of a piece are on the device, and
-    /// never enter a container.
+    /// A piece was stored, or failed. The write waits with its other bytes only: those of a piece are on the device,
+    /// and never enter a container.
     pub(crate) fn piece_ended(&mut self, ticket: Ticket, id: u64, result: Result<(), String>) {
         let write = self.pieces.get_mut(&ticket).expect("a write with pieces");
         let bytes = write.in_flight.remove(&id).expect("a piece that ends is in flight");

@@ -76,8 +76,8 @@ fn decode(bytes: &[u8], store: u128) -> Option<u64> {
     reader.u64().filter(|_| is_mark && is_sound && is_own)
 }
 
-/// Reads the marks of a log that has them, and adds those places to `foreign` that have other data. `None` where neither
-/// can be read.
+/// Reads the marks of a log that has them, and adds those places to `foreign` that have other data. `None` where
+/// neither can be read.
 pub(super) fn read<L: DataDevice>(
     device: &mut L,
     layout: &LogLayout,

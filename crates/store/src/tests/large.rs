@@ -5,7 +5,7 @@ use super::*;
 /// Puts values into a store with one slice as a batch, and reads them.
 fn put_and_get(store: &mut TestStore, lengths: &[u64]) {
     let value =
-        |nth: usize| -> Vec<u8> { (0..lengths[nth]).map(|at| (at * 7 >> 5) as u8 ^ nth as u8).collect() };
+        |nth: usize| -> Vec<u8> { (0..lengths[nth]).map(|at| ((at * 7) >> 5) as u8 ^ nth as u8).collect() };
     let mut batch = Batch::default();
     for nth in 0..lengths.len() {
         batch.put([nth as u8], value(nth));
