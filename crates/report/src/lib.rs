@@ -149,14 +149,14 @@ impl Report {
     }
 }
 
-/// Renders several results as plain text for a terminal of `width` cells: those of a kind side by side, then each that is
-/// the only one of its kind.
+/// Renders several results as plain text for a terminal of `width` cells: those of a kind side by side, then each that
+/// is the only one of its kind.
 pub fn text_of_several(results: &[&Report], width: usize) -> String {
     several(results, |document| text::render(document, width))
 }
 
-/// Renders several results as CSV, as [`text_of_several`] does: a table for each comparison, then the main tables of the
-/// others, with empty lines between them.
+/// Renders several results as CSV, as [`text_of_several`] does: a table for each comparison, then the main tables of
+/// the others, with empty lines between them.
 pub fn csv_of_several(results: &[&Report]) -> String {
     several(results, csv::render)
 }

@@ -3,8 +3,8 @@
 //!
 //! Two drives of one profile differ: `initial.state=fragmented` puts every plane at a moment of its own in its GC,
 //! drawn by the drive's seed, and planes that take equal shares of the writes keep these distances in time. At one
-//! write amplification random 131 sustains 3.1 to 4.9 MB/s, by its seed; with one seed, whatever is written to it first
-//! and whichever random choices a line makes, its rates lie within 3%. So a line is run on the probed drive as it was,
+//! write amplification random 131 sustains 3.1 to 4.9 MB/s, by its seed; with one seed, whichever random choices a line
+//! makes, its rates lie within 1%, and after other writes within 7%. So a line is run on the probed drive as it was,
 //! with several other choices, which is what a recommendation promises; and on another drive of the profile, which
 //! nothing that the probe can measure of one drive can promise.
 //!
