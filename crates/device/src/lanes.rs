@@ -112,11 +112,15 @@ impl<D: Device> Interleaved<D> {
     /// Interleaves all lanes of `inner`.
     pub fn new(inner: D) -> Self {
         let whole = inner.profile();
-        let lanes = u64::from(whole.lanes);
-        let capacity_bytes = whole.capacity_bytes * lanes;
         let unit_bytes = whole.erase_unit_bytes.max(whole.write_unit_bytes);
-        let profile = Profile { capacity_bytes, lanes: 1, ..whole.clone() };
+        let (profile, lanes) = (Self::profile_over(whole), u64::from(whole.lanes));
         Self { inner, profile, unit_bytes, lanes }
+    }
+
+    /// Returns the profile over a device with this one.
+    pub fn profile_over(inner: &Profile) -> Profile {
+        let capacity_bytes = inner.capacity_bytes * u64::from(inner.lanes);
+        Profile { capacity_bytes, lanes: 1, ..inner.clone() }
     }
 
     /// Translates a request to the inner device. It MUST lie within one unit.

@@ -7,7 +7,7 @@ use flashlane_base::Seed;
 use flashlane_device::spec::Spec;
 use flashlane_device::{DataDevice, Device, Profile};
 use flashlane_host::{DEPTH_DEFAULT, DEPTH_MAX, OpenError as HostError};
-use flashlane_layer::Capabilities;
+use flashlane_layer::{Capabilities, Format as StateFormat, Repair, StateSettings};
 use flashlane_measure::check;
 use flashlane_open::{Access, Consent, Division, OpenOptions, Opened as OpenedDevice, Target};
 use flashlane_policy::Policies;
@@ -65,8 +65,27 @@ pub fn resolve(spec: &Spec) -> Result<Target, Failure> {
 
 /// Opens the device; several lanes form one address space.
 pub fn open(target: &Target, opening: &Opening) -> Result<Opened, Failure> {
+    refuse_change_by_reader(target, opening.access)?;
     let OpenedDevice { device, doubts } = opening.options().open(target)?;
     Ok(Opened { device, warnings: warnings_of(&doubts) })
+}
+
+/// Refuses settings that change the state of a real device's layers where the command only reads the device.
+fn refuse_change_by_reader(target: &Target, access: Access) -> Result<(), Failure> {
+    if target.is_simulated() || access != Access::ReadOnly {
+        return Ok(());
+    }
+    let StateSettings { format, repair, .. } = target.state_settings();
+    let setting = match (format, repair) {
+        (Some(StateFormat::Always), _) => "format=yes",
+        (_, Some(Repair::Ours)) => "repair=yes",
+        (_, Some(Repair::Overwrite)) => "repair=overwrite",
+        _ => return Ok(()),
+    };
+    Err(Failure::unusable(anyhow!(
+        "'{target}' asks for {setting}, which writes to the device, and what only reads it writes nothing; leave the \
+         setting out, or use a workload or command that writes"
+    )))
 }
 
 /// Opens the device for `what`, which requires random access. Refuses devices with erase units before opening them,
@@ -111,7 +130,8 @@ pub fn check_workloads(
     })
 }
 
-/// Checks the profile of a device that takes long to prepare. Others are to be checked once open.
+/// Checks the profile of a device that takes long to prepare, or loses its data by that. Others are to be checked once
+/// open.
 pub fn check_unprepared(
     target: &Target,
     safety: &SafetyOptions,
@@ -123,7 +143,8 @@ pub fn check_unprepared(
     }
 }
 
-/// Returns the profile of a device that takes long to prepare. `None` for others: they are checked once open.
+/// Returns the profile of a device that takes long to prepare, or loses its data by that. `None` for others: they are
+/// checked once open.
 fn profile_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<Profile>, Failure> {
     match target.config() {
         Some(config) if config.initial.state == InitialState::Fresh => Ok(None),
@@ -133,6 +154,11 @@ fn profile_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<
             let fresh = target.with_state("fresh").ok().flatten();
             let opened = fresh.and_then(|fresh| open(&fresh, &opening).ok());
             Ok(opened.map(|opened| opened.device.profile().clone()))
+        }
+        None if safety.create.is_none() && target.is_layered() => {
+            let opening = Opening::new(safety, Access::ReadWrite, Seed(0));
+            // If this fails, opening the device itself reports why.
+            Ok(opening.options().planned_change(target).ok().flatten())
         }
         None if target.is_layered() || target.capabilities().erase_units => Ok(None),
         None => Ok(safety.create.map(file_profile)),
@@ -191,6 +217,7 @@ pub type Accept<'a> = dyn Fn(&Profile) -> Result<(), Failure> + 'a;
 
 /// Opens the device with its existing lanes and its data; data of a simulated device is kept in memory.
 pub fn open_bytes(target: &Target, opening: &Opening) -> Result<OpenedBytes, Failure> {
+    refuse_change_by_reader(target, opening.access)?;
     open_data(target, opening.options())
 }
 

@@ -86,6 +86,11 @@ pub enum Finding {
         /// Number of the process.
         process: u32,
     },
+    /// The file is open in this program, which was started with a descriptor of it, as by a redirection of the shell.
+    OpenHere {
+        /// Number of the descriptor.
+        descriptor: u32,
+    },
     /// The file is open in a program that this one cannot see, as outside a container, or in the kernel.
     OpenUnseen,
     /// The file system passes requests on to another one, and shows neither other users of the file nor its other
@@ -143,6 +148,10 @@ impl fmt::Display for Finding {
             Self::UnknownRing { program, process } => write!(
                 f,
                 "it may be in use: {program} (process {process}) has files registered with io_uring that cannot be told"
+            ),
+            Self::OpenHere { descriptor } => write!(
+                f,
+                "this command was started with it as its descriptor {descriptor}: name it by its path, and leave the redirection out"
             ),
             Self::OpenUnseen => {
                 f.write_str("it is open in a program that cannot be seen from here, as outside a container, or in the kernel")

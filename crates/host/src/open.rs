@@ -270,7 +270,10 @@ impl OpenOptions {
 
     /// Returns the refusal of a file that another program has open. The survey names the program, if it can be seen.
     fn open_elsewhere(&self, target: &Target) -> OpenError {
-        let unseen = |_: &Target| Ok(vec![Finding::OpenUnseen]);
+        let unseen = |target: &Target| {
+            let here = target.inherited_descriptor().map(|descriptor| Finding::OpenHere { descriptor });
+            Ok(vec![here.unwrap_or(Finding::OpenUnseen)])
+        };
         let seen = self.check_consent(target, usage::survey);
         seen.and_then(|()| self.check_consent(target, unseen)).expect_err("the program is a finding")
     }

@@ -92,6 +92,17 @@ impl Target {
         (rustix::fs::major(number), rustix::fs::minor(number))
     }
 
+    /// Returns a descriptor of the target that this process was started with, as by a redirection: those that it opened
+    /// itself would be closed by an exec.
+    pub(crate) fn inherited_descriptor(&self) -> Option<u32> {
+        let numbers = std::fs::read_dir("/proc/self/fd").ok()?.flatten();
+        let mut numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        numbers.find(|number| {
+            let stat = rustix::fs::stat(format!("/proc/self/fd/{number}"));
+            stat.is_ok_and(|stat| identity(&stat) == self.identity) && !is_closed_on_exec(*number)
+        })
+    }
+
     pub(crate) fn extent(&self, file: &File) -> io::Result<Extent> {
         let (length_bytes, sector_bytes) = if self.block {
             (block_device_length(file)?, block_device_sector(file)?)
@@ -111,6 +122,13 @@ pub(crate) fn without_access_time(open: impl Fn(i32) -> io::Result<File>) -> io:
         Err(e) if e.raw_os_error() == Some(libc::EPERM) => open(0),
         opened => opened,
     }
+}
+
+fn is_closed_on_exec(descriptor: u32) -> bool {
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{descriptor}")).unwrap_or_default();
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|octal| i32::from_str_radix(octal.trim(), 8).ok());
+    flags.is_none_or(|flags| flags & libc::O_CLOEXEC != 0)
 }
 
 fn identity(stat: &Stat) -> (u64, u64, u64) {

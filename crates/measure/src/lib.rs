@@ -33,7 +33,7 @@ pub use options::{Progress, RunOptions, Watch};
 pub use precondition::Preconditioned;
 pub use replay::{
     Beyond, ByOperation, Fitted, MOST_IN_FLIGHT, Pace, PaceError, Refusal, Replay, ReplayError,
-    ReplayOptions, Slow, Unaligned, Unfitting, replay,
+    ReplayOptions, Slow, Unaligned, Unfitting, check_replay, replay,
 };
 pub use run::{JobRun, Run, check, limits, run, run_verified};
 pub use terms::Lag;

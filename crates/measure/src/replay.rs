@@ -28,6 +28,7 @@ use crate::run::bands;
 use crate::statistics::{Band, Confidence, OverTime, Sample};
 use crate::{Interruption, RunOptions, Throughput};
 use client::Replayer;
+use fit::Fit;
 use flashlane_base::{Duration, Histogram};
 use flashlane_device::{Counters, Device, Profile};
 use flashlane_trace::Record;
@@ -124,6 +125,25 @@ pub fn replay(
     options: RunOptions<'_>,
 ) -> Result<Replay, ReplayError> {
     replay_all(device, &mut records.into_iter(), how, options)
+}
+
+/// Checks that a device with this profile takes a request of `records`, as [`replay`] with `how` would find. Reads no
+/// further than the first one that it takes.
+///
+/// # Errors
+/// Those of [`replay`].
+pub fn check_replay(
+    records: impl IntoIterator<Item = Record>,
+    profile: &Profile,
+    how: &ReplayOptions,
+) -> Result<(), ReplayError> {
+    how.pace.check()?;
+    let mut fit = Fit::new(profile.clone(), how);
+    if records.into_iter().any(|record| fit.fit(&record).is_some()) {
+        return Ok(());
+    }
+    let Fitted { records, first_refused, .. } = fit.fitted;
+    Err(ReplayError::Nothing { device: profile.name.clone(), records, first: first_refused.first().copied() })
 }
 
 fn replay_all(

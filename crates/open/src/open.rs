@@ -1,12 +1,12 @@
 //! Opens the device of a target.
 
 use crate::error::OpenError;
-use crate::options::OpenOptions;
+use crate::options::{Access, OpenOptions};
 use crate::stack::{self, Accept, Built};
 use crate::target::{IntoTarget, Target};
 use flashlane_device::{DataDevice, Device, Interleaved, Profile};
 use flashlane_host::{Consent, Doubts};
-use flashlane_layer::{Backed, Stack, StateChange, StateOptions};
+use flashlane_layer::{Backed, Format, Stack, StateChange, StateOptions};
 use std::fmt;
 
 /// A device that is ready for requests.
@@ -24,6 +24,18 @@ impl<D: Device + ?Sized> fmt::Debug for Opened<D> {
     }
 }
 
+/// Why opening ended before a layer changed its stored state.
+enum Planned {
+    Change(Box<Profile>),
+    Failed(OpenError),
+}
+
+impl From<OpenError> for Planned {
+    fn from(error: OpenError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 impl OpenOptions {
     /// Opens the device `device`. Several lanes are interleaved into one address space.
     ///
@@ -36,6 +48,30 @@ impl OpenOptions {
         let device = stack.into_device();
         let device = if device.profile().lanes > 1 { Box::new(Interleaved::new(device)) } else { device };
         Ok(Opened { device, doubts })
+    }
+
+    /// Returns the profile that [`open`](Self::open) would give a real device where it would first change the state that a
+    /// layer stores there: divide it into lanes, or repair them. `None` where opening changes nothing. Only reads.
+    ///
+    /// # Errors
+    /// [`OpenError`] says what failed.
+    pub fn planned_change(&self, device: impl IntoTarget) -> Result<Option<Profile>, OpenError> {
+        let target = device.into_target(&self.policies)?;
+        let settings = target.state_settings();
+        let may_change = settings.format == Some(Format::Always) || settings.repair.is_some();
+        if target.is_simulated() || !may_change {
+            return Ok(None);
+        }
+        let reading = self.clone().access(Access::ReadOnly);
+        let stop = |profile: &Profile| Err(Planned::Change(Box::new(profile.clone())));
+        match stack::build(&target, &reading, self.state_options(), &stop) {
+            Ok(_) => Ok(None),
+            Err(Planned::Change(profile)) => {
+                let whole = Interleaved::<Box<dyn Device>>::profile_over(&profile);
+                Ok(Some(Profile { read_only: self.access == Access::ReadOnly, ..whole }))
+            }
+            Err(Planned::Failed(error)) => Err(error),
+        }
     }
 
     /// Opens the device `device` with its data: a simulated device keeps the bytes written to it in memory. Lanes are

@@ -5,6 +5,7 @@ mod plan;
 mod recording;
 mod sweep;
 
+use crate::device::check_unprepared;
 use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status, notify};
 use crate::options::{
@@ -98,7 +99,9 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     // Report an unreadable trace before creating a device. Open it once: data read from a pipe is gone.
     let side_by_side = recording.side_by_side()?;
     let trace = recording.open()?;
-    let writes = recording.changes(target, plan.max_requests())?;
+    let (how, most) = (&plan.options, plan.max_requests());
+    check_unprepared(target, safety, |profile| recording.check(profile, how, most, side_by_side.as_ref()))?;
+    let writes = recording.changes(target, most)?;
     let what = writes.then(|| (recording.described(), recording.alternative()));
     preflight(target, safety, &arguments.output, what)?;
     let meter = Meter::new(format!("replaying on {target}"));

@@ -226,6 +226,77 @@ fn single_damage_to_lane_records_loses_no_block() {
     }
 }
 
+/// What cannot be run on the lanes that `format=yes` would make leaves the device as it is.
+#[test]
+fn unusable_commands_format_nothing() {
+    let device = Stored::new(2);
+    let format = device.spec.replace(')', ",format=yes)");
+    let faulty = format!("faulty({format})");
+    let consent = ["--destroy-data", "--really", text(&device.path), "--allow-page-cache"];
+    for words in [
+        &["run", &format, "random-write,requests=3"][..],
+        &["run", &faulty, "random-write,requests=3"],
+        &["run", &format, "sequential-write,size=64k,offset=1GiB"],
+        &["run", &format, "sequential-write,size=64k,queue=7"],
+    ] {
+        let ended = refused(2, &[words, &consent].concat(), &[]);
+        assert!(device.bytes() == device.original, "{words:?}: {}", ended.stderr);
+    }
+    // Text of one block trace is of 4 KiB, too.
+    let trace = device.dir.path().join("trace.csv");
+    fs::write(&trace, "128166372003061629,usr,0,Write,4096,4096,100\n").unwrap();
+    for words in [
+        &["run", &format, "sequential-write,requests=3", "--sweep", "size=4k,8k"][..],
+        &["replay", &format, text(&trace), "--unaligned", "refuse"],
+        &[
+            "replay",
+            &format,
+            text(&trace),
+            "--unaligned",
+            "refuse",
+            "--sweep",
+            "replay.depth=1,2",
+            "--pace",
+            "closed",
+        ],
+    ] {
+        let ended = flashlane(&[words, &consent[..]].concat());
+        assert!(ended.status != 0, "{words:?}");
+        assert!(device.bytes() == device.original, "{words:?}: {}", ended.stderr);
+    }
+    for (spec, setting) in [
+        (format.clone(), "format=yes"),
+        (format.replace("format=yes", "repair=overwrite"), "repair=overwrite"),
+    ] {
+        let words = ["run", &spec, "random-read,size=64k,requests=3"];
+        refused(2, &[&words[..], &consent].concat(), &[setting, "leave the setting out"]);
+        assert!(device.bytes() == device.original, "{words:?}");
+    }
+    let words = ["run", &format, "sequential-write,size=64k,requests=3"];
+    done(&[&words[..], &consent].concat());
+    assert!(device.bytes() != device.original);
+}
+
+/// A shell that opens the file for the command leaves it in use by the command itself.
+#[test]
+fn descriptor_of_the_command_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("plain");
+    let bytes = vec![b'~'; 1 << 20];
+    fs::write(&path, &bytes).unwrap();
+    for name in ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"] {
+        let run =
+            "exec \"$0\" run \"$1\" random-write,requests=3 --destroy-data --allow-page-cache <> \"$2\"";
+        let ended = std::process::Command::new("sh")
+            .args(["-c", run, env!("CARGO_BIN_EXE_flashlane"), name, text(&path)])
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.code() == Some(2) && stderr.contains("as its descriptor 0"), "{name}: {stderr}");
+        assert!(fs::read(&path).unwrap() == bytes);
+    }
+}
+
 /// The first bytes of a unit show foreign data when the device is opened.
 #[test]
 fn put_keeps_foreign_data_in_erased_units() {

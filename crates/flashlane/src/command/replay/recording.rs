@@ -5,6 +5,8 @@ use crate::failure::Failure;
 use crate::progress::metered;
 use anyhow::anyhow;
 use flashlane_base::Operation;
+use flashlane_device::Profile;
+use flashlane_measure::{ReplayOptions, check_replay};
 use flashlane_open::Target;
 use flashlane_result::replay::{PlacedRow, ReplayResult, TraceRow};
 use flashlane_result::{Warning, WarningCode};
@@ -110,6 +112,27 @@ impl Recording<'_> {
         // Ctrl-C ends the trace early.
         check_stop()?;
         Ok(false)
+    }
+
+    /// Checks the first `max_requests` requests before a device with this profile loses its data or takes long to prepare.
+    /// A trace that can be read only once is not checked.
+    pub(super) fn check(
+        &self,
+        profile: &Profile,
+        how: &ReplayOptions,
+        max_requests: usize,
+        side_by_side: Option<&SideBySide>,
+    ) -> Result<(), Failure> {
+        if self.non_regular_file().is_some() {
+            return Ok(());
+        }
+        let mut trace = self.open()?;
+        let records = trace.by_ref().take(max_requests);
+        let records = records.map(|record| side_by_side.map_or(record, |devices| devices.place(record)));
+        let checked = check_replay(records, profile, how);
+        // Ctrl-C ends the trace early, and an error is a consequence.
+        check_stop()?;
+        checked.map_err(Failure::unusable)
     }
 
     /// Reads the first `max_requests` requests into memory; `None` if they are too many.

@@ -6,6 +6,7 @@
 use super::Arguments;
 use super::plan::{BeyondName, PaceName, PlanOptions, ReplayPlan, UnalignedName, depth, speed};
 use super::recording::{Buffered, Recording, Requests};
+use crate::device::check_unprepared;
 use crate::failure::{Failure, Status};
 use crate::options::positive_count;
 use crate::progress::ShareWatch;
@@ -155,6 +156,10 @@ impl sweep::Experiment for Experiment<'_> {
         plan: &ReplayPlan,
         watch: ShareWatch<'_>,
     ) -> Result<PointResult, Failure> {
+        let (how, most, devices) = (&plan.options, plan.max_requests(), self.side_by_side.as_ref());
+        check_unprepared(target, &self.arguments.safety, |profile| {
+            self.recording.check(profile, how, most, devices)
+        })?;
         let requests = match &self.buffered {
             Some(buffered) => Requests::Buffered(buffered),
             None => Requests::Opened(Box::new(self.recording.open()?), self.side_by_side.clone()),
