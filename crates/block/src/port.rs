@@ -80,6 +80,11 @@ impl<D: DataDevice> Port<D> {
         self.unit(address).is_none_or(|unit| unit.state == UnitState::Bad)
     }
 
+    /// Returns whether an erased unit holds other data.
+    pub(crate) fn has_foreign_data(&self, address: UnitAddress) -> bool {
+        self.device.has_foreign_data(address.device_lane(), address.unit.into())
+    }
+
     /// Hands a request to the device; its id is set here.
     pub(crate) fn submit(
         &mut self,

@@ -87,6 +87,8 @@ pub(crate) struct Scheduler<D> {
     format_id: u128,
     reserve_units: usize,
     writes_per_lane: u32,
+    /// Whether other data in units that are erased is given up.
+    replaces_other_data: bool,
     units: UnitTable,
     lanes: Vec<LaneQueue>,
     ended: VecDeque<Ended>,
@@ -111,6 +113,7 @@ impl<D: DataDevice> Scheduler<D> {
             format_id,
             reserve_units: options.reserve_units as usize,
             writes_per_lane: options.writes_per_lane.get(),
+            replaces_other_data: options.replaces_other_data,
             units,
             lanes: (0..layout.lanes).map(|_| LaneQueue::new(&layout)).collect(),
             ended: VecDeque::new(),
@@ -465,6 +468,10 @@ impl<D: DataDevice> Scheduler<D> {
 
     fn note_erase_end(&mut self, address: UnitAddress, cause: Cause, outcome: Result<(), Failure>) -> Ended {
         let result = match outcome {
+            Ok(()) if self.port.has_foreign_data(address) => {
+                self.units.erase_left_foreign_data(address, self.replaces_other_data);
+                Ok(())
+            }
             Ok(()) => {
                 self.units.erase_completed(address, self.port.erases(address));
                 Ok(())

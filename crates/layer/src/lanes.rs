@@ -117,8 +117,11 @@ pub struct Lanes<D> {
     /// Whether erased units are checked for foreign data.
     checks_erased: bool,
     /// Units whose head was read and holds foreign data. They count as written even where the table has them as erased
-    /// or torn; erasing one clears its head, so that it is not found again.
+    /// or torn. Erasing one that the table has as written changes the table and keeps the foreign data; erasing it again
+    /// clears its head, so that it is not found again.
     foreign_heads: BTreeSet<u64>,
+    /// Units whose head cannot be read. Erasing one clears its head, so that it can be read again.
+    unreadable_heads: BTreeSet<u64>,
     /// Units that this opening has erased, or all where it has formatted the lanes: their content needs no check.
     erased_here: BTreeSet<u64>,
     /// Buffers of writes that wait for what precedes their data, by the ids of their requests.
@@ -212,6 +215,7 @@ impl<D: DataDevice> Lanes<D> {
             units: units(&profile, &layout, &records, &foreign_heads),
             checks_erased,
             foreign_heads,
+            unreadable_heads: BTreeSet::new(),
             erased_here: BTreeSet::new(),
             held: BTreeMap::new(),
             table: RecordTable::new(layout, superblock.id, records, &found),

@@ -374,6 +374,54 @@ fn put_keeps_foreign_data_in_superblocks() {
     }
 }
 
+/// A block whose header was overwritten is moved or deleted, and its unit is kept with the other data.
+#[test]
+fn foreign_data_over_the_header_of_a_block_is_kept() {
+    let device = Stored::new(2);
+    let starts_block_1 = |at: &usize| {
+        let unit = &device.original[*at..];
+        unit.starts_with(b"FLBLOCKS\x01\0\0\0\x01") && unit[56..64] == 1_u64.to_le_bytes()
+    };
+    let at = (DATA..LENGTH - UNIT).step_by(UNIT).find(starts_block_1).expect("it is stored");
+    for (from, length) in [(0, 4096), (0, 20_000), (1024, 512)] {
+        let foreign = archive(20_000)[..length].to_vec();
+        for words in [&["sdf", "rm", &device.spec, "1"][..], &["sdf", "fsck", &device.spec, "--repair"]] {
+            let place = at + from;
+            device.with(place, &foreign);
+            flashlane(words);
+            let kept = |by: &str| {
+                let found = &device.bytes()[place..place + length];
+                assert!(found == foreign, "{by} after {words:?}: {length} bytes at {from}");
+            };
+            kept("the command");
+            // Put until the device is full.
+            while flashlane(&["sdf", "put", &device.spec, text(&device.small)]).status == 0 {}
+            kept("put");
+            flashlane(&["sdf", "fsck", &device.spec, "--repair"]);
+            kept("repair");
+            let list = json(&["sdf", "ls", &device.spec]);
+            let has = |id: u64| list["blocks"].as_array().unwrap().iter().any(|block| block["id"] == id);
+            assert_eq!((has(0), has(1)), (true, words[1] != "rm"), "{words:?}: {length} bytes at {from}");
+            // More than the header of a block cannot be repaired.
+            if length > 4096 && words[1] != "rm" {
+                continue;
+            }
+            if words[1] != "rm" {
+                let got = device.dir.path().join("got");
+                done(&["sdf", "get", &device.spec, "1", "--output", text(&got)]);
+                assert!(fs::read(&got).unwrap() == [7; 50_000]);
+                fs::remove_file(&got).unwrap();
+            }
+            let report = flashlane(&["sdf", "fsck", &device.spec]);
+            let (status, report) = (report.status, report.stdout);
+            assert!(status == 1 && report.starts_with("Verdict: 1 damaged unit"), "{words:?}: {report}");
+            assert_eq!(flashlane(&["sdf", "rm", &device.spec, "--damaged", "--destroy-data"]).status, 0);
+            assert_eq!(flashlane(&["sdf", "fsck", &device.spec]).status, 0, "{words:?}");
+            done(&["sdf", "put", &device.spec, text(&device.small)]);
+        }
+    }
+}
+
 /// Behind its first bytes a unit is compared before its first write.
 #[test]
 fn put_keeps_foreign_data_behind_the_beginning_of_erased_units() {

@@ -109,7 +109,9 @@ impl<D: DataDevice> Lanes<D> {
 
     /// Continues an erase after the unit's head was cleared.
     pub(super) fn head_cleared(&mut self, pending: Pending, completed: Instant, out: &mut Vec<Completion>) {
-        self.foreign_heads.remove(&self.layout.number(&pending.request));
+        let number = self.layout.number(&pending.request);
+        self.foreign_heads.remove(&number);
+        self.unreadable_heads.remove(&number);
         if let Err(error) = self.read_part(ContentRead::new(pending), None) {
             self.fail(pending, failure_of(&error), completed, out);
         }

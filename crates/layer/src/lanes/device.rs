@@ -127,6 +127,7 @@ impl<D: DataDevice> Device for Lanes<D> {
                 (self.superblocks, self.repairs_in_background) = (opened.superblocks, false);
                 self.units = units(&self.profile, &self.layout, &records, &foreign_heads);
                 self.foreign_heads = foreign_heads;
+                self.unreadable_heads.clear();
                 self.erased_here.clear();
                 self.table = RecordTable::new(self.layout, self.superblock.id, records, &found);
             }

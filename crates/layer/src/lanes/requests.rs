@@ -62,14 +62,15 @@ impl<D: DataDevice> Lanes<D> {
         Ok(())
     }
 
-    /// Begins an erase: of the record only, unless the unit has a foreign head or, where it matters, unknown content.
+    /// Begins an erase: of the record only, unless the unit was erased before and has a foreign head, or has an
+    /// unreadable head or, where it matters, unknown content.
     fn begin_erase(
         &mut self,
         pending: Pending,
         buffer: Option<Buffer>,
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
         let number = self.layout.number(&pending.request);
-        if self.foreign_heads.contains(&number) {
+        if self.is_foreign(number) || self.unreadable_heads.contains(&number) {
             return self.clear_head(pending, buffer);
         }
         let content = self.table.record(number).content;
@@ -139,6 +140,12 @@ impl<D: DataDevice> Lanes<D> {
                 let record = self.record_of(&request);
                 self.table.set(number, record);
             }
+            // The foreign data came while the unit was written: no one has given it up yet.
+            (Operation::Erase, Ok(())) if self.is_foreign(number) => {
+                let (lane, unit) = self.layout.lane_and_unit(number);
+                let erases = self.table.record(number).erases;
+                self.units.set(Lane(lane), unit, Record::lost(&self.layout.shape).state, erases);
+            }
             (Operation::Erase, Ok(())) => drop(self.erased_here.insert(number)),
             _ => {}
         }
@@ -154,7 +161,7 @@ impl<D: DataDevice> Lanes<D> {
         Record { state: unit.state, erases: unit.erases, content: None }
     }
 
-    /// After a read of a unit's head, notes whether it is foreign data.
+    /// After a read of a unit's head, notes whether it is foreign data or cannot be read.
     fn note_head(&mut self, request: &Request, outcome: Result<(), Failure>, buffer: Option<&Buffer>) {
         let is_head = request.operation == Operation::Read
             && request.offset_bytes.is_multiple_of(self.layout.shape.unit_bytes);
@@ -162,10 +169,13 @@ impl<D: DataDevice> Lanes<D> {
             return;
         }
         let number = self.layout.number(request);
+        if outcome.is_err() {
+            self.unreadable_heads.insert(number);
+            return;
+        }
+        self.unreadable_heads.remove(&number);
         let (lane, unit) = self.layout.lane_and_unit(number);
-        let is_ours =
-            outcome.is_ok() && buffer.is_some_and(|head| ours::is_our_head(head.as_slice(), lane, unit));
-        if !is_ours {
+        if buffer.is_some_and(|head| !ours::is_our_head(head.as_slice(), lane, unit)) {
             self.foreign_heads.insert(number);
         }
     }

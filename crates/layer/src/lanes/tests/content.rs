@@ -89,6 +89,43 @@ fn first_write_finds_foreign_data_anywhere_in_a_unit() {
     }
 }
 
+/// The first erase leaves foreign data in the head, and the second one gives it up.
+#[test]
+fn erase_of_a_written_unit_keeps_a_foreign_head() {
+    for length in [16, 512, 4096, 9000] {
+        let mut lanes = prepared();
+        assert_eq!(write(&mut lanes, 0, 1, 3), Ok(()));
+        let at = lanes.unit_range(Lane(0), 1).start;
+        let mut device = lanes.into_inner();
+        let foreign = vec![b'~'; length];
+        overwrite(&mut device, at, &foreign);
+        let mut lanes = checked(device);
+        assert_eq!(lanes.damage().foreign_units, 0, "the unit is written");
+        lanes
+            .submit_with(Request::read(1, UNIT, 512).on(Lane(0)), Buffer::zeroed(512))
+            .expect("it is written");
+        assert_eq!(drain(&mut lanes)[0].outcome, Ok(()));
+        assert!(!lanes.has_foreign_data(Lane(0), 1));
+        let erases = lanes.unit(Lane(0), 1).unwrap().erases;
+        erase(&mut lanes, 0, 1);
+        for _ in 0..2 {
+            assert_eq!(raw(&mut lanes.below, at, UNIT)[..length], foreign);
+            let unit = lanes.unit(Lane(0), 1).unwrap();
+            assert_eq!(
+                (unit.state, unit.erases),
+                (UnitState::Written { bytes: UNIT }, erases.map(|n| n + 1))
+            );
+            assert!(lanes.has_foreign_data(Lane(0), 1));
+            lanes = checked(lanes.into_inner());
+        }
+        erase(&mut lanes, 0, 1);
+        assert!(!lanes.has_foreign_data(Lane(0), 1));
+        assert_eq!(lanes.unit(Lane(0), 1).unwrap().state, UnitState::ERASED);
+        let mut lanes = checked(lanes.into_inner());
+        assert_eq!(write(&mut lanes, 0, 1, 6), Ok(()));
+    }
+}
+
 #[test]
 fn own_remains_are_not_foreign_data() {
     let mut lanes = prepared();
