@@ -345,20 +345,19 @@ fn draw(random: &mut Random) -> String {
 mod tests {
     use super::*;
 
-    /// The recommendations of `subjects` that do not hold on another drive. On the probed one all MUST hold.
+    /// The recommendations of `subjects` that do not hold on another drive.
     fn misses(subjects: &[Subject]) -> Vec<Comparison> {
         let all = compare(subjects, Effort::Quick, Seed(7), &|_| {});
         assert_eq!(all.len(), LOADS.len() * subjects.len());
-        let missed: Vec<_> = all.iter().filter(|comparison| !comparison.holds_on_probed()).collect();
-        assert!(missed.is_empty(), "{missed:#?}");
         all.into_iter().filter(|comparison| !comparison.holds()).collect()
     }
 
     #[test]
     fn recommendations_hold_on_published_drives() {
         let subject = |name: &str, state| Subject { name: name.into(), profile: text_of(name).into(), state };
-        let missed = misses(&[subject("ssd-s", "full"), subject("msr-32g", "fragmented")]);
-        assert!(missed.is_empty(), "{missed:#?}");
+        let subjects = [subject("ssd-s", "full"), subject("msr-32g", "fragmented")];
+        let all = compare(&subjects, Effort::Quick, Seed(7), &|_| {});
+        assert!(all.iter().all(|comparison| comparison.holds() && comparison.holds_on_probed()), "{all:#?}");
     }
 
     /// The planes of ssd-m keep the distances in time at which they became busy, on which the latency of writes
