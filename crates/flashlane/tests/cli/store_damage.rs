@@ -376,8 +376,8 @@ fn text_in_the_log_is_kept_until_it_is_given_up() {
     kept.store("put", &["key", "--value", "value"]);
     let log = kept.dir.path().join("flash.log");
     let length = log.metadata().unwrap().len() as usize;
-    let pairs = kept.file("pairs", "a\t1\nb\t2\n".to_owned());
-    for at in [64 << 10, length / 2 & !4095, length - (64 << 10)] {
+    let pairs = kept.file("pairs", "a\t1\nb\t2\n");
+    for at in [64 << 10, (length / 2) & !4095, length - (64 << 10)] {
         let mut bytes = fs::read(&log).unwrap();
         let text_of_user = b"my precious text\n".iter().cycle().take(64 << 10);
         bytes[at..at + (64 << 10)].iter_mut().zip(text_of_user).for_each(|(to, from)| *to = *from);
