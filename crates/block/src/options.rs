@@ -17,8 +17,8 @@ pub struct BlockOptions {
     pub verify_footers: bool,
     /// Whether opening goes on without a readable copy of the superblock, using the headers of blocks.
     pub without_superblock: bool,
-    /// Whether copies of the superblock may be replaced that hold other data, and units erased whose heads do: that data
-    /// is lost then.
+    /// Whether copies of the superblock may be replaced that hold other data, and units erased whose heads do: that
+    /// data is lost then.
     pub replaces_other_data: bool,
 }
 

@@ -434,8 +434,8 @@ impl UnitTable {
         self.set(address, UnitUse::Erased);
     }
 
-    /// The unit is erased, and holds other data that came into it before. It is kept, unless that data is given up: then it
-    /// is erased once more.
+    /// The unit is erased, and holds other data that came into it before. It is kept, unless that data is given up:
+    /// then it is erased once more.
     pub(crate) fn erase_left_foreign_data(&mut self, address: UnitAddress, is_given_up: bool) {
         let cause = self.end_erase(address);
         self.damaged.insert(address);

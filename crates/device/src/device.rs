@@ -109,9 +109,9 @@ pub trait Device {
     }
 
     /// Returns whether erase unit `index` of a lane has data that was not written through this device into it, while it
-    /// was erased: what was written through the device before it was erased is not lost by that. An erase of such a unit
-    /// gives that data up. An erase of another unit in which the device finds such data MUST keep it: the unit is then
-    /// one of these. False where the device cannot know.
+    /// was erased: what was written through the device before it was erased is not lost by that. An erase of such a
+    /// unit gives that data up. An erase of another unit in which the device finds such data MUST keep it: the unit is
+    /// then one of these. False where the device cannot know.
     fn has_foreign_data(&self, _lane: Lane, _index: u64) -> bool {
         false
     }

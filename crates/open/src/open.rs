@@ -50,8 +50,9 @@ impl OpenOptions {
         Ok(Opened { device, doubts })
     }
 
-    /// Returns the profile that [`open`](Self::open) would give a real device where it would first change the state that a
-    /// layer stores there: divide it into lanes, or repair them. `None` where opening changes nothing. Only reads.
+    /// Returns the profile that [`open`](Self::open) would give a real device where it would first change the state
+    /// that a layer stores there: divide it into lanes, or repair them. `None` where opening changes nothing. Only
+    /// reads.
     ///
     /// # Errors
     /// [`OpenError`] says what failed.

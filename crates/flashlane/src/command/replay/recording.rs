@@ -114,8 +114,8 @@ impl Recording<'_> {
         Ok(false)
     }
 
-    /// Checks the first `max_requests` requests before a device with this profile loses its data or takes long to prepare.
-    /// A trace that can be read only once is not checked.
+    /// Checks the first `max_requests` requests before a device with this profile loses its data or takes long to
+    /// prepare. A trace that can be read only once is not checked.
     pub(super) fn check(
         &self,
         profile: &Profile,
