@@ -33,7 +33,7 @@ fn writes_require_destroy_data() {
         );
         refused(2, &["run", &format!("faulty({})", path.display()), workload], &["--destroy-data"]);
         let lanes = format!("lanes({},channels=2,unit=64KiB,format=yes)", path.display());
-        refused(2, &["run", &lanes, "random-read"], &["--destroy-data is required: 'format=yes'"]);
+        refused(2, &["run", &lanes, "random-read,size=64KiB"], &["--destroy-data is required: 'format=yes'"]);
         untouched(&path, b"");
     }
 }
