@@ -4,6 +4,7 @@
 //! is keyed against chosen collisions, with a secret of the thread; no order depends on it. A short key stands in the
 //! table itself, so that comparing it reads no other memory; a longer one is shared, and recognised by its address.
 
+use flashlane_base::ShortBytes;
 use hashbrown::{Equivalent, HashMap};
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher, RandomState};
@@ -29,27 +30,10 @@ const SHORT_BYTES_MAX: usize = 22;
 #[derive(Clone, Debug)]
 pub struct Key {
     hash: u64,
-    bytes: Bytes,
-}
-
-#[derive(Clone, Debug)]
-enum Bytes {
-    Short { length: u8, bytes: [u8; SHORT_BYTES_MAX] },
-    Long(Rc<[u8]>),
+    bytes: ShortBytes<SHORT_BYTES_MAX, Rc<[u8]>>,
 }
 
 const _: () = assert!(size_of::<Key>() == 32);
-
-impl From<&[u8]> for Bytes {
-    fn from(bytes: &[u8]) -> Self {
-        if bytes.len() > SHORT_BYTES_MAX {
-            return Self::Long(bytes.into());
-        }
-        let mut short = [0; SHORT_BYTES_MAX];
-        short[..bytes.len()].copy_from_slice(bytes);
-        Self::Short { length: bytes.len() as u8, bytes: short }
-    }
-}
 
 /// The bytes of a key that is looked up.
 #[derive(Clone, Copy, Debug)]
@@ -82,10 +66,7 @@ impl Deref for Key {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        match &self.bytes {
-            Bytes::Short { length, bytes } => &bytes[..usize::from(*length)],
-            Bytes::Long(bytes) => bytes,
-        }
+        &self.bytes
     }
 }
 
@@ -94,11 +75,8 @@ impl PartialEq for Key {
     fn eq(&self, other: &Self) -> bool {
         self.hash == other.hash
             && match (&self.bytes, &other.bytes) {
-                (Bytes::Long(own), Bytes::Long(other)) => Rc::ptr_eq(own, other) || own == other,
-                (Bytes::Short { length, bytes }, Bytes::Short { length: other_length, bytes: other }) => {
-                    length == other_length && bytes == other
-                }
-                _ => false,
+                (ShortBytes::Long(own), ShortBytes::Long(other)) => Rc::ptr_eq(own, other) || own == other,
+                (own, other) => own == other,
             }
     }
 }

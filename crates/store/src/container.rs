@@ -8,11 +8,16 @@
 use crate::builder::{Builder, Head, Shape, Size};
 use crate::entry::{Entry, Version};
 use crate::footer::PatchFooter;
-use crate::map_key::MapKey;
 use crate::snapshots::Snapshots;
+use flashlane_base::ShortBytes;
 use flashlane_block::Payload;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Place;
+
+/// A key in the map: up to 30 bytes stand in its nodes, and take no more than the vector of a longer one with its tag.
+type MapKey = ShortBytes<30, Vec<u8>>;
+
+const _: () = assert!(size_of::<MapKey>() == 32);
 
 /// Memory of an entry beside its key and value: its place in nodes of the map, two thirds of which are in use, and the
 /// header of the value with those of the allocations of both.

@@ -33,7 +33,6 @@ mod levels;
 mod loader;
 mod log;
 mod loss;
-mod map_key;
 mod merging;
 mod operation;
 mod options;
