@@ -5,7 +5,8 @@
 //!
 //! Invariant: at most half of the slots are used, so that every search ends.
 
-use memmap2::{Advice, MmapMut, MmapOptions};
+use super::table::{advise_huge_pages, prefetch, zeroed};
+use memmap2::MmapMut;
 use std::io;
 
 pub(super) const SLOT_BYTES: usize = 8;
@@ -30,9 +31,8 @@ impl Sparse {
     /// The system's, where it has no address space for the slots.
     pub(super) fn with_slots(slots: usize) -> io::Result<Self> {
         debug_assert!(slots.is_power_of_two() && slots >= 1 << (LINE_BITS + 1), "{slots} slots");
-        let map = MmapOptions::new().len(slots * SLOT_BYTES).no_reserve_swap().map_anon()?;
-        // Refused where the kernel has no huge pages: only slower.
-        let _ = map.advise(Advice::HugePage);
+        let map = zeroed(slots * SLOT_BYTES)?;
+        advise_huge_pages(&map);
         Ok(Self { slots: map, line_bits: slots.trailing_zeros() - LINE_BITS, used: 0 })
     }
 
@@ -87,7 +87,7 @@ impl Sparse {
     /// Fetches the line where the search for `index` begins into the processor's cache, where the processor can.
     #[inline]
     pub(super) fn prefetch(&self, index: u32) {
-        super::table::prefetch(&self.raw()[self.first_slot(index)]);
+        prefetch(&self.raw()[self.first_slot(index)]);
     }
 
     /// Where the search for an index begins.

@@ -128,12 +128,7 @@ impl Table {
         }
         // An entry's number must fit into a slot.
         let is_sparse = bytes > KEPT_BYTES && entries < u32::MAX as usize;
-        Self::new(bytes, entries, is_sparse)
-    }
-
-    fn new(bytes: usize, entries: usize, is_sparse: bool) -> io::Result<Self> {
-        // Without a reservation: a table may be longer than the system's memory, of which a run touches little.
-        let map = MmapOptions::new().len(bytes).no_reserve_swap().map_anon()?;
+        let map = zeroed(bytes)?;
         let first = (bytes / SPARSE_PART).min(FIRST_SPARSE_BYTES) / SLOT_BYTES;
         let sparse =
             is_sparse.then(|| Sparse::with_slots((first / 2 + 1).next_power_of_two())).transpose()?;
@@ -167,7 +162,12 @@ impl Table {
     }
 }
 
-fn advise_huge_pages(map: &MmapMut) {
+/// Maps zeros, without a reservation: a table may be longer than the system's memory, of which a run touches little.
+pub(super) fn zeroed(bytes: usize) -> io::Result<MmapMut> {
+    MmapOptions::new().len(bytes).no_reserve_swap().map_anon()
+}
+
+pub(super) fn advise_huge_pages(map: &MmapMut) {
     // Refused where the kernel has no huge pages: only slower.
     let _ = map.advise(Advice::HugePage);
 }
