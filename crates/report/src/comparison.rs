@@ -17,15 +17,23 @@ const FACTOR_FROM: f64 = 1000.0;
 /// Compares the documents of each kind that several have. Returns the comparisons, and the documents that are the only
 /// ones of their kind.
 pub(crate) fn by_kind<'a>(documents: &[&'a Document]) -> (Vec<Document>, Vec<&'a Document>) {
-    let mut kinds: Vec<Vec<(usize, &Document)>> = Vec::new();
-    for (at, &document) in documents.iter().enumerate() {
-        match kinds.iter_mut().find(|kind| kind[0].1.kind == document.kind) {
-            Some(kind) => kind.push((at, document)),
-            None => kinds.push(vec![(at, document)]),
+    let kinds = groups(documents, |a, b| a.kind == b.kind);
+    let (several, alone): (Vec<_>, Vec<_>) = kinds.into_iter().partition(|kind| kind.len() > 1);
+    let numbered = |kind: &Vec<usize>| kind.iter().map(|&at| (at, documents[at])).collect::<Vec<_>>();
+    let comparisons = several.iter().map(|kind| of_kind(&numbered(kind))).collect();
+    (comparisons, alone.iter().map(|kind| documents[kind[0]]).collect())
+}
+
+/// Returns the positions of equal elements, in groups in the order of their first ones.
+pub(crate) fn groups<T>(all: &[T], is_same: impl Fn(&T, &T) -> bool) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (at, one) in all.iter().enumerate() {
+        match groups.iter_mut().find(|group| is_same(&all[group[0]], one)) {
+            Some(group) => group.push(at),
+            None => groups.push(vec![at]),
         }
     }
-    let (several, alone): (Vec<_>, Vec<_>) = kinds.into_iter().partition(|kind| kind.len() > 1);
-    (several.iter().map(|kind| of_kind(kind)).collect(), alone.into_iter().map(|kind| kind[0].1).collect())
+    groups
 }
 
 /// Returns the number of a result among all, with its title, cut to [`NAME`].

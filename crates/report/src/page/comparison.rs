@@ -2,7 +2,7 @@
 //! or next to each other on the same axes where there are too many curves.
 
 use super::{figure, table};
-use crate::comparison::{by_kind, numbered};
+use crate::comparison::{by_kind, groups, numbered};
 use crate::document::{Document, Table};
 use crate::svg::escape;
 use flashlane_result::{Axis, Figure, Series};
@@ -28,19 +28,6 @@ fn contents(documents: &[&Document]) -> String {
     format!("<nav aria-label=\"Results\"><ol>\n{entries}</ol></nav>\n")
 }
 
-/// Returns the positions of equal elements, in groups of at least two.
-fn groups<T>(all: &[T], is_same: impl Fn(&T, &T) -> bool) -> Vec<Vec<usize>> {
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (at, one) in all.iter().enumerate() {
-        match groups.iter_mut().find(|group| is_same(&all[group[0]], one)) {
-            Some(group) => group.push(at),
-            None => groups.push(vec![at]),
-        }
-    }
-    groups.retain(|group| group.len() > 1);
-    groups
-}
-
 fn titled(all: &Table) -> String {
     let content = table::render(all, &|_| Vec::new());
     format!("<section><h2>{}</h2>\n{content}</section>\n", escape(&all.title))
@@ -58,7 +45,8 @@ fn plots(documents: &[&Document]) -> String {
         a.1.id == b.1.id && same(&a.1.x, &b.1.x) && same(&a.1.y, &b.1.y)
     };
     let mut drawn = String::new();
-    for (number, group) in groups(&all, is_same).into_iter().enumerate() {
+    let shared = groups(&all, is_same).into_iter().filter(|group| group.len() > 1);
+    for (number, group) in shared.enumerate() {
         let members: Vec<(String, &Figure)> = group
             .iter()
             .map(|&at| all[at])
