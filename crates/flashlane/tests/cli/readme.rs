@@ -7,7 +7,7 @@ use flashlane_report::svg_of_width;
 use flashlane_result::Figure;
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// First lines of the first command's output that the README shows, before the picture of the drive.
 const LINES: usize = 12;
@@ -57,23 +57,26 @@ fn readme_sample_matches_the_output() {
 }
 
 /// Figures of the first command's result, the files that show them, and the document that does.
-const PICTURES: [(&str, &str, &str); 6] = [
+const PICTURES: [(&str, &str, &str); 7] = [
     ("pair-distance", "docs/probe.svg", "README.md"),
     ("pair-distance", "docs/probe.svg", "docs/probe.md"),
+    ("stride", "docs/probe-stride.svg", "docs/probe.md"),
     ("chunk-size", "docs/probe-chunk-size.svg", "docs/probe.md"),
     ("mapping", "docs/probe-mapping.svg", "docs/probe.md"),
     ("readahead", "docs/probe-readahead.svg", "docs/probe.md"),
     ("write-buffer", "docs/probe-write-buffer.svg", "docs/probe.md"),
 ];
 
-#[test]
-fn readme_pictures_match_the_output() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out");
-    done(&[&first_command(&read("README.md"))[..], &["--out", text(&out)]].concat());
+/// The same of a probe in full, on a drive that is small, so that it takes seconds.
+const FULL_PROBE: [&str; 3] = ["probe", "sim:ssd-s,capacity=128MiB,flash.blocks=40", "--full"];
+const FULL_PICTURES: [(&str, &str, &str); 1] = [("reclaim", "docs/probe-reclaim.svg", "docs/probe.md")];
+
+/// Compares or renews the files of figures of a command's result, which is written to `out`.
+fn check_pictures(command: &[&str], out: &Path, pictures: &[(&str, &str, &str)]) {
+    done(&[command, &["--out", text(out)]].concat());
     let result: Value = serde_json::from_slice(&fs::read(out.join("result.json")).unwrap()).unwrap();
     let figures = result["figures"].as_array().expect("a result has figures");
-    for (id, path, document) in PICTURES {
+    for &(id, path, document) in pictures {
         let figure = figures.iter().find(|figure| figure["id"] == id).expect("it is drawn");
         let figure: Figure = serde_json::from_value(figure.clone()).unwrap();
         let drawn = svg_of_width(&figure, PICTURE_WIDTH);
@@ -86,6 +89,19 @@ fn readme_pictures_match_the_output() {
         let link = format!("]({})", &path[folder..]);
         assert!(read(document).contains(&link), "{document} shows {path}");
     }
+}
+
+#[test]
+fn pictures_of_a_probe_in_full_match_the_output() {
+    let folder = tempfile::tempdir().unwrap();
+    check_pictures(&FULL_PROBE, &folder.path().join("out"), &FULL_PICTURES);
+}
+
+#[test]
+fn readme_pictures_match_the_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    check_pictures(&first_command(&read("README.md")), &out, &PICTURES);
     let portrait = fs::read_to_string(out.join("portrait.svg")).expect("the drive is drawn");
     if renews() {
         fs::write(at("docs/portrait.svg"), portrait).unwrap();
