@@ -1,8 +1,16 @@
 //! Kernel settings that a recording changes, and restores however it ends.
 
 use super::error::RecordError;
-use std::fs;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fs, thread};
+
+/// Times a busy setting is tried again, each after [`BUSY_PAUSE`]. The kernel refuses a change of the tracer while any
+/// process has a pipe of the trace open. That includes a child just forked by another thread, until it executes its
+/// program.
+const BUSY_TRIES: u32 = 1000;
+const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
 /// Changed settings with their previous values, the latest last.
 #[derive(Debug, Default)]
@@ -51,11 +59,23 @@ pub(super) fn read(path: &Path) -> Result<String, RecordError> {
     Ok(text.trim_end().to_owned())
 }
 
+/// Writes a setting. Waits a second for one that is busy.
 pub(super) fn write(path: &Path, value: &str) -> Result<(), RecordError> {
+    let mut written = try_write(path, value);
+    for _ in 0..BUSY_TRIES {
+        if !matches!(&written, Err(e) if e.kind() == ErrorKind::ResourceBusy) {
+            break;
+        }
+        thread::sleep(BUSY_PAUSE);
+        written = try_write(path, value);
+    }
+    written.map_err(|e| RecordError::os(path, "write to", e))
+}
+
+fn try_write(path: &Path, value: &str) -> io::Result<()> {
     // Never create a missing file: these are the kernel's.
-    let file = fs::OpenOptions::new().write(true).truncate(true).open(path);
-    file.and_then(|mut file| std::io::Write::write_all(&mut file, value.as_bytes()))
-        .map_err(|e| RecordError::os(path, "write to", e))
+    let mut file = fs::OpenOptions::new().write(true).truncate(true).open(path)?;
+    file.write_all(value.as_bytes())
 }
 
 #[cfg(test)]

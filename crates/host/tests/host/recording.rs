@@ -6,6 +6,7 @@ use flashlane_base::Duration;
 use flashlane_host::{Ended, RecordError, Recorded, Recorder, Until};
 use std::ffi::OsString;
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -34,11 +35,14 @@ impl Tracefs {
         Ok(Self(Some(folder), tracer))
     }
 
+    fn at(&self, file: &str) -> PathBuf {
+        self.0.as_ref().map_or(Path::new("/sys/kernel/tracing"), |folder| folder.path()).join(file)
+    }
+
     /// Returns the settings that a recording changes.
     fn settings(&self) -> Vec<String> {
-        let at = self.0.as_ref().map_or(Path::new("/sys/kernel/tracing"), |folder| folder.path());
         let files = ["current_tracer", "trace_clock", "tracing_on", "options/bin", "options/context-info"];
-        files.map(|file| std::fs::read_to_string(at.join(file)).unwrap_or_default()).to_vec()
+        files.map(|file| std::fs::read_to_string(self.at(file)).unwrap_or_default()).to_vec()
     }
 }
 
@@ -131,6 +135,56 @@ fn program_requests_are_recorded_and_tracing_is_restored() {
     });
     assert!(matches!(again, Some(Ok(Ended::Elapsed))), "{again:?}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "files are left");
+}
+
+#[test]
+fn tracing_is_restored_while_a_child_holds_its_pipes_for_a_moment() {
+    let Some(drive) = Loop::blank() else { return };
+    let tracefs = match Tracefs::new() {
+        Ok(tracefs) => tracefs,
+        Err(e) => return println!("skipped: tracefs cannot be mounted here: {e}"),
+    };
+    let before = tracefs.settings();
+    let folder = tempfile::tempdir().unwrap();
+    let started = folder.path().join("started");
+    let wait = std::time::Duration::from_millis;
+    let recorded = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Where the recording is refused, the program never starts.
+            for _ in 0..5000 {
+                if started.exists() {
+                    break;
+                }
+                std::thread::sleep(wait(1));
+            }
+            let mut late = std::process::Command::new("true");
+            // SAFETY: the child only sleeps before it executes the program.
+            unsafe {
+                late.pre_exec(move || {
+                    std::thread::sleep(wait(300));
+                    Ok(())
+                });
+            }
+            assert!(late.status().unwrap().success());
+        });
+        // Ends while the child still holds every file that is open here, so that the tracer cannot be changed.
+        let script = format!("touch {}; sleep 0.1", started.display());
+        record(&drive.device, &shell(script), folder.path())
+    });
+    match recorded {
+        Ok(recorded) => {
+            assert!(
+                matches!(recorded.ended, Ended::Exited(status) if status.success()),
+                "{:?}",
+                recorded.ended
+            );
+        }
+        Err(e @ (RecordError::InUse { .. } | RecordError::NoTracer { .. } | RecordError::Denied { .. })) => {
+            return println!("skipped: {e}");
+        }
+        Err(e) => panic!("{e}"),
+    }
+    assert_eq!(tracefs.settings(), before);
 }
 
 #[test]
