@@ -7,6 +7,7 @@ mod advise;
 mod blocks;
 mod database;
 mod energy;
+mod greedy;
 mod guards;
 mod harness;
 mod host;
@@ -55,6 +56,8 @@ const FIGURES: &[&Figure] = &[
     &pacing::LONGEST,
     &pacing::AMPLIFICATION,
     &pacing::WATERMARK_AMPLIFICATION,
+    &greedy::SMALL_BLOCKS,
+    &greedy::LARGE_BLOCKS,
     &map_cache::HITS,
     &map_cache::MISS,
     &map_cache::WRITES_SINGLE,

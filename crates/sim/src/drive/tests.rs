@@ -4,6 +4,7 @@ mod buffered;
 mod cells;
 mod cleaning;
 mod energy;
+mod greedy;
 mod large_units;
 mod lifetime;
 mod link;
