@@ -1,4 +1,4 @@
-//! Messages name options only where the command has them.
+//! Messages and documents name options only where the command has them.
 
 use crate::program::done;
 use std::collections::{BTreeMap, BTreeSet};
@@ -97,6 +97,71 @@ fn messages_name_only_options_of_their_command() {
             wrong.extend(lost.map(|option| format!("{}: --{option} is no option", file.display())));
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The commands in the shell blocks of a document, and in its code spans those with options, each as its words.
+fn commands(document: &str) -> Vec<Vec<String>> {
+    let (mut texts, mut fenced) = (Vec::new(), None);
+    for part in document.split("```") {
+        match fenced {
+            Some(()) => texts.extend(part.strip_prefix("sh\n").map(|block| block.replace("\\\n", " "))),
+            None => {
+                let spans = part.split('`').skip(1).step_by(2).filter(|span| span.contains(" --"));
+                texts.extend(spans.map(|span| span.replace('\n', " ")));
+            }
+        }
+        fenced = fenced.xor(Some(()));
+    }
+    let ends = |word: &String| ["|", "&&", ";", "&", ">", "2>&1"].contains(&word.as_str());
+    let lines = texts.iter().flat_map(|text| text.lines()).filter(|line| line.contains("flashlane "));
+    let words = lines.map(|line| shlex::split(line).unwrap_or_default());
+    words.flat_map(|words| words.split(ends).map(<[String]>::to_vec).collect::<Vec<_>>()).collect()
+}
+
+/// The program's arguments, where the command runs it: `sudo flashlane …`, `cargo run --release -- …`.
+fn arguments(command: &[String]) -> Option<&[String]> {
+    let own = |word: &String| word == "flashlane" || (word.ends_with("/flashlane") && !word.contains('='));
+    match command.iter().position(|word| word == "--") {
+        Some(at) if command.first().is_some_and(|word| word == "cargo") => Some(&command[at + 1..]),
+        _ => command.iter().take(3).position(own).map(|at| &command[at + 1..]),
+    }
+}
+
+#[test]
+fn documents_name_only_commands_and_options_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut all = Vec::new();
+    helps(&[], &mut all);
+    let known: BTreeMap<&str, BTreeSet<String>> = all
+        .iter()
+        .map(|(command, help)| (command.trim_end_matches("--help").trim(), mentioned(help)))
+        .collect();
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for path in files(&root.join("docs"), &["md"]).into_iter().chain([root.join("README.md")]) {
+        for command in commands(&fs::read_to_string(&path).unwrap()) {
+            let Some(arguments) = arguments(&command) else { continue };
+            // What follows `--` is another program's.
+            let arguments = arguments.split(|word| word == "--").next().unwrap_or_default();
+            // The longest subcommand: `store serve`.
+            let depth = (1..=arguments.len().min(3))
+                .rev()
+                .find(|n| known.contains_key(arguments[..*n].join(" ").as_str()));
+            let name = arguments[..depth.unwrap_or_default()].join(" ");
+            let options = &known[name.as_str()];
+            let given =
+                arguments.iter().filter_map(|word| word.strip_prefix("--")).filter(|word| !word.is_empty());
+            let given: Vec<_> = given.map(|word| word.split('=').next().unwrap_or_default()).collect();
+            let what = format!("{}: {}", path.display(), command.join(" "));
+            seen += 1;
+            if depth.is_none() && !given.contains(&"help") && !given.contains(&"version") {
+                wrong.push(format!("{what}: no such command"));
+            }
+            let lost = given.iter().filter(|option| !options.contains(**option));
+            wrong.extend(lost.map(|option| format!("{what}: '{name}' has no --{option}")));
+        }
+    }
+    assert!(seen > 150, "{seen} commands were found");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
