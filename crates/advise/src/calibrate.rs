@@ -1,4 +1,4 @@
-//! Measures the cost model of a device, by reads alone.
+//! Measures the cost model of a device: by reads alone, and the time of a commit by writes.
 //!
 //! Each point is measured several times, every time at another place. The repetitions are the outermost loop, so that a
 //! drift of the device widens all intervals and moves no point. Depths grow by powers of two and end where two steps in
@@ -6,9 +6,10 @@
 
 use crate::reads::{Area, random_reads, scan};
 use crate::{AdviseError, CostModel, Estimate, RandomCost, ScanCost};
-use flashlane_base::{Random, Seed};
+use flashlane_base::{Duration, Random, Seed};
 use flashlane_device::Device;
 use flashlane_measure::{Watch, closed_loop};
+use flashlane_workload::Access;
 use std::collections::BTreeMap;
 use std::iter::successors;
 use std::ops::ControlFlow;
@@ -50,6 +51,8 @@ const SCAN_BYTES: u64 = 64 << 20;
 const REQUESTS_EACH: u64 = 8;
 /// Most bytes of a scan in flight: they are buffers of a real device.
 const SCAN_IN_FLIGHT: u64 = 256 << 20;
+/// Commits of a measurement.
+pub(crate) const COMMITS: u64 = 64;
 /// Gain of a doubled depth that is worth a further one.
 const WORTH: f64 = 0.05;
 
@@ -108,6 +111,28 @@ pub fn calibrate(
         }
     }
     Ok(CostModel::new(calibration.page_bytes, bench.area_pages(), random, scans))
+}
+
+/// Measures the time of a commit on `device`: of a page written at the end of a log and flushed. Overwrites the device at
+/// random places.
+///
+/// # Errors
+/// As [`calibrate`].
+pub fn measure_commits(
+    device: &mut dyn Device,
+    calibration: &Calibration,
+    watch: Watch<'_, f64>,
+) -> Result<Estimate, AdviseError> {
+    let places = Calibration { seed: calibration.seed.derive("commits"), ..*calibration };
+    let mut bench = Bench::new(device, &places)?;
+    let mut values = Vec::new();
+    for round in 0..calibration.repetitions {
+        if watch(&(f64::from(round) / f64::from(calibration.repetitions))) == ControlFlow::Break(()) {
+            return Err(AdviseError::Stopped);
+        }
+        values.push(bench.commit_ns(COMMITS, Duration::ZERO)?);
+    }
+    Ok(Estimate::of(&values))
 }
 
 /// Steps of a growing depth.
@@ -211,6 +236,22 @@ impl<'a> Bench<'a> {
         let took = closed_loop(self.device, scan(part, request_bytes), depth, |_, _| {})?;
         let pages = part.length_bytes / request_bytes * request_bytes / self.page_bytes;
         Ok(took.as_ns() as f64 / pages as f64)
+    }
+
+    /// Writes `count` pages one after the other at a random place, each after `pause` and followed by a flush. Returns the
+    /// time of one with its pause in nanoseconds.
+    pub fn commit_ns(&mut self, count: u64, pause: Duration) -> Result<f64, AdviseError> {
+        let log = self.area.part(count * self.page_bytes, self.page_bytes, &mut self.random);
+        let (mut took, mut out) = (Duration::ZERO, Vec::new());
+        for i in 0..count {
+            let until = self.device.now() + pause;
+            while self.device.now() < until {
+                self.device.reap(until, &mut out);
+            }
+            let write = Access::write(log.offset_bytes + i * self.page_bytes, self.page_bytes);
+            took += pause + closed_loop(self.device, [write, Access::flush()], 1, |_, _| {})?;
+        }
+        Ok(took.as_ns() as f64 / count as f64)
     }
 }
 

@@ -1,18 +1,50 @@
-//! Makes the reads of two ways in turn on the device, beside the prediction.
+//! Does the same work in two ways in turn on the device, beside the prediction.
 
-use crate::calibrate::Bench;
-use crate::{AdviseError, Calibration, Estimate, Reads};
+use crate::calibrate::{Bench, COMMITS};
+use crate::{AdviseError, Calibration, CostModel, Estimate, Reads};
+use flashlane_base::Duration;
 use flashlane_device::Device;
 use flashlane_measure::Watch;
 use std::ops::ControlFlow;
 
 /// Two ways to do the same work.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trial {
-    /// The reads of the first, in turn.
-    pub first: Vec<Reads>,
-    /// The reads of the second.
-    pub second: Vec<Reads>,
+pub enum Trial {
+    /// Reads.
+    Reads {
+        /// The reads of the first way, in turn.
+        first: Vec<Reads>,
+        /// The reads of the second.
+        second: Vec<Reads>,
+    },
+    /// A commit of each of many sessions. Those that arrive during a flush wait for the next one, so that each takes the
+    /// time of two; with a delay before each flush that all of them reach, of one and the delay.
+    Commits {
+        /// The delay.
+        delay: Duration,
+    },
+}
+
+impl Trial {
+    /// Two ways to read.
+    pub fn reads(first: Vec<Reads>, second: Vec<Reads>) -> Self {
+        Self::Reads { first, second }
+    }
+
+    /// Predicts the times of both ways in nanoseconds.
+    pub(crate) fn predict(&self, model: &CostModel) -> (Estimate, Estimate) {
+        let time = |reads: &[Reads]| {
+            let times = reads.iter().map(|reads| model.time(reads));
+            times.reduce(Estimate::plus).expect("a task reads something")
+        };
+        match self {
+            Self::Reads { first, second } => (time(first), time(second)),
+            Self::Commits { delay } => {
+                let commit = model.commit().expect("commits are predicted where they were measured");
+                (commit.times(2.0), commit.plus(Estimate { mean: delay.as_ns() as f64, half_width: 0.0 }))
+            }
+        }
+    }
 }
 
 /// Most pages that are read of one pattern; the time of longer ones is scaled.
@@ -21,7 +53,7 @@ const MOST_RANDOM: f64 = 4096.0;
 const RANDOM_EACH: f64 = 32.0;
 const MOST_SCANNED: f64 = 16384.0;
 
-/// Makes the reads of each trial in turn, `calibration.repetitions` times, at places of their own. Returns the elapsed
+/// Does the work of each trial both ways in turn, `calibration.repetitions` times, at places of their own. Returns the elapsed
 /// times of the first and second way in nanoseconds.
 ///
 /// # Errors
@@ -42,8 +74,16 @@ pub fn check(
             if watch(&(i as f64 / trials.len() as f64)) == ControlFlow::Break(()) {
                 return Err(AdviseError::Stopped);
             }
-            first.push(time(&mut bench, &trial.first, page_bytes)?);
-            second.push(time(&mut bench, &trial.second, page_bytes)?);
+            match trial {
+                Trial::Reads { first: one, second: other } => {
+                    first.push(time(&mut bench, one, page_bytes)?);
+                    second.push(time(&mut bench, other, page_bytes)?);
+                }
+                Trial::Commits { delay } => {
+                    first.push(2.0 * bench.commit_ns(COMMITS, Duration::ZERO)?);
+                    second.push(bench.commit_ns(COMMITS, *delay)?);
+                }
+            }
         }
         estimates.push((Estimate::of(&first), Estimate::of(&second)));
     }

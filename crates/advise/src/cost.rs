@@ -35,6 +35,7 @@ pub struct CostModel {
     area_pages: u64,
     random: Vec<RandomCost>,
     scans: Vec<ScanCost>,
+    commit: Option<Estimate>,
 }
 
 impl CostModel {
@@ -56,7 +57,17 @@ impl CostModel {
         }
         random.sort_by_key(|cost| (cost.band_pages, cost.depth));
         scans.sort_by_key(|cost| (cost.request_bytes, cost.depth));
-        Self { page_bytes, area_pages, random, scans }
+        Self { page_bytes, area_pages, random, scans, commit: None }
+    }
+
+    /// Adds the time of a commit, a page written and flushed, in nanoseconds.
+    pub fn with_commit(self, commit: Estimate) -> Self {
+        Self { commit: Some(commit), ..self }
+    }
+
+    /// Returns the time of a commit, if it is known.
+    pub fn commit(&self) -> Option<Estimate> {
+        self.commit
     }
 
     /// Returns the bytes of a page.

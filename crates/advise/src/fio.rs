@@ -47,7 +47,7 @@ pub fn fio(model: &CostModel) -> Advice {
             formula: "fewest in flight whose time of a page is within 5% of the best",
             void_when: "latency is measured: then the depth is that of the program",
             on: format!("{pages:.0} random reads of {}", format_bytes(page)),
-            trial: Trial { first: random(1), second: random(depth) },
+            trial: Trial::reads(random(1), random(depth)),
             relies_on: None,
         },
     );
@@ -75,7 +75,7 @@ pub fn fio(model: &CostModel) -> Advice {
             formula: "smallest request whose time of a page is within 5% of the best",
             void_when: "the program's own size of requests is to be measured",
             on: format!("a scan of {}", format_bytes(pages as u64 * page)),
-            trial: Trial { first: scan(page), second: scan(size) },
+            trial: Trial::reads(scan(page), scan(size)),
             relies_on: None,
         },
     );

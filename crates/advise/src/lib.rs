@@ -5,10 +5,10 @@
 //! the device over which its reads are spread, and how many it keeps in flight. The idea is that of QDTT (Ghodsnia,
 //! Bowman, Nica: "Parallel I/O aware query optimization", SIGMOD 2014); the formulas here are ours.
 //!
-//! 1. [`calibrate`] measures the model, by reads alone.
-//! 2. [`postgresql`], [`rocksdb`] and [`fio`] derive settings from it. Each [`Proposal`] has the reads that a program
-//!    makes with the setting as it is and as proposed, so that the effect is predicted by the model.
-//! 3. [`check`] makes these reads in turn on the device, and [`Advice::checked`] withdraws what they contradict.
+//! 1. [`calibrate`] measures the model, by reads alone; [`measure_commits`] the time of a commit, by writes.
+//! 2. [`postgresql`], [`rocksdb`] and [`fio`] derive settings from it. Each [`Proposal`] has the work of a program
+//!    with the setting as it is and as proposed, so that the effect is predicted by the model.
+//! 3. [`check`] does this work in turn on the device, and [`Advice::checked`] withdraws what they contradict.
 //!
 //! No proposal is made whose predicted effect is less than [`LEAST_GAIN`], and none stays whose measured effect is.
 
@@ -26,7 +26,7 @@ mod reads;
 mod result;
 mod rocksdb;
 
-pub use calibrate::{Calibration, calibrate};
+pub use calibrate::{Calibration, calibrate, measure_commits};
 pub use check::{Trial, check};
 pub use cost::{CostModel, RandomCost, ScanCost};
 pub use error::AdviseError;

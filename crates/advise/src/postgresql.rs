@@ -14,6 +14,8 @@
 //! | index scan | one page | one page | one page |
 //! | bitmap heap scan | `effective_io_concurrency` pages | the same | the smaller of it and `io_workers` |
 
+mod commits;
+
 use crate::proposal::{Advice, Kept, Proposal};
 use crate::{CostModel, Reads, Trial};
 use flashlane_base::units::format_bytes;
@@ -156,6 +158,10 @@ pub fn postgresql(model: &CostModel, database: &PostgreSql) -> Advice {
         Ok(proposal) => advice.consider(model, with(proposal)),
         Err(kept) => advice.kept.push(kept),
     }
+    match commits::delay(model) {
+        Ok(proposal) => advice.consider(model, proposal),
+        Err(kept) => advice.kept.push(kept),
+    }
     advice
 }
 
@@ -164,14 +170,14 @@ fn us(ns: f64) -> String {
 }
 
 /// Returns the times of a page at random with which the gain of a trial is predicted.
-fn at_random(model: &CostModel, trial: &Trial) -> String {
+fn at_random(model: &CostModel, first: &[Reads], second: &[Reads]) -> String {
     let page = |reads: &[Reads]| match reads {
         [Reads::Random { band_pages, depth, .. }] => {
             (model.random_page(*band_pages, *depth).mean / 1e3, *depth)
         }
         _ => unreachable!("a bitmap heap scan is one pattern"),
     };
-    let ((first_us, first), (second_us, second)) = (page(&trial.first), page(&trial.second));
+    let ((first_us, first), (second_us, second)) = (page(first), page(second));
     format!(
         "a page at random takes {first_us:.1} µs with {first} in flight and {second_us:.1} µs with {second}"
     )
@@ -196,7 +202,7 @@ impl PostgreSql {
 
     fn io_workers(&self, model: &CostModel, proposed: u32) -> Proposal {
         let in_flight = proposed.min(self.concurrency());
-        let trial = Trial { first: self.bitmap(WORKERS), second: self.bitmap(in_flight) };
+        let (first, second) = (self.bitmap(WORKERS), self.bitmap(in_flight));
         Proposal {
             name: WORKERS_NAME.into(),
             now: WORKERS.to_string(),
@@ -206,14 +212,14 @@ impl PostgreSql {
             undo: "ALTER SYSTEM RESET io_workers; SELECT pg_reload_conf();".into(),
             measured: format!(
                 "{}, of which effective_io_concurrency allows {} at first",
-                at_random(model, &trial),
+                at_random(model, &first, &second),
                 self.concurrency()
             ),
             formula: "fewest in flight whose time of a page is within 5% of the best; with io_method = worker each \
                       worker has one read in flight",
             void_when: "io_method is io_uring or sync",
             on: self.on_bitmap(),
-            trial,
+            trial: Trial::reads(first, second),
             relies_on: None,
         }
     }
@@ -226,8 +232,7 @@ impl PostgreSql {
     fn io_concurrency(&self, model: &CostModel, workers: u32, deepest: u32) -> Proposal {
         let now = self.concurrency();
         let proposed = self.proposed_concurrency(workers, deepest);
-        let trial =
-            Trial { first: self.bitmap(now.min(workers)), second: self.bitmap(proposed.min(workers)) };
+        let (first, second) = (self.bitmap(now.min(workers)), self.bitmap(proposed.min(workers)));
         let is_asynchronous = self.version >= ASYNCHRONOUS;
         Proposal {
             name: CONCURRENCY_NAME.into(),
@@ -238,7 +243,7 @@ impl PostgreSql {
                 "ALTER SYSTEM SET effective_io_concurrency = {proposed}; SELECT pg_reload_conf();"
             ),
             undo: "ALTER SYSTEM RESET effective_io_concurrency; SELECT pg_reload_conf();".into(),
-            measured: at_random(model, &trial),
+            measured: at_random(model, &first, &second),
             formula: if is_asynchronous {
                 "fewest in flight whose time of a page is within 5% of the best; no more than io_workers"
             } else {
@@ -251,7 +256,7 @@ impl PostgreSql {
                 "other sessions keep the device busy, or most pages are found in memory"
             },
             on: self.on_bitmap(),
-            trial,
+            trial: Trial::reads(first, second),
             relies_on: None,
         }
     }
@@ -298,7 +303,7 @@ impl PostgreSql {
             formula: "smallest request whose time of a page is within 5% of the best",
             void_when: "the table is in the page cache",
             on: self.on_scan(),
-            trial: Trial { first: self.scan(COMBINED, 1, workers), second: self.scan(proposed, 1, workers) },
+            trial: Trial::reads(self.scan(COMBINED, 1, workers), self.scan(proposed, 1, workers)),
             relies_on: None,
         }
     }
@@ -330,10 +335,10 @@ impl PostgreSql {
             formula: "fewest workers whose time of a page is within 5% of the best; no fewer than the default",
             void_when: "the query is bound by the processor, or there are fewer cores than workers",
             on: self.on_scan(),
-            trial: Trial {
-                first: self.scan(COMBINED, PARALLEL + 1, workers),
-                second: self.scan(COMBINED, proposed + 1, workers),
-            },
+            trial: Trial::reads(
+                self.scan(COMBINED, PARALLEL + 1, workers),
+                self.scan(COMBINED, proposed + 1, workers),
+            ),
             relies_on: None,
         }
     }
@@ -380,8 +385,8 @@ impl PostgreSql {
         let (pages, depth) = if is_lower { (priced, 1) } else { (priced * missed, in_flight) };
         let random = vec![Reads::Random { pages, band_pages: self.table_pages(), depth }];
         let (plan, trial) = match is_lower {
-            true => ("index", Trial { first: scan, second: random }),
-            false => ("bitmap", Trial { first: random, second: scan }),
+            true => ("index", Trial::reads(scan, random)),
+            false => ("bitmap", Trial::reads(random, scan)),
         };
         Ok(Proposal {
             name: PAGE_COST_NAME.into(),

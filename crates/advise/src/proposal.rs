@@ -1,8 +1,8 @@
-//! A setting that a program should have, with the reads that tell why.
+//! A setting that a program should have, with the work that tells why.
 
-use crate::{CostModel, Estimate, Reads, Trial};
+use crate::{CostModel, Estimate, Trial};
 
-/// Least predicted gain of a proposal: reads take this much longer without it, at the lower end of the interval.
+/// Least predicted gain of a proposal: its work takes this much longer without it, at the lower end of the interval.
 pub const LEAST_GAIN: f64 = 1.05;
 
 /// A setting: its value now and the proposed one.
@@ -28,7 +28,7 @@ pub struct Proposal {
     pub void_when: &'static str,
     /// The query or task whose time is predicted.
     pub on: String,
-    /// Its reads now and to be.
+    /// Its work now and to be.
     pub trial: Trial,
     /// The proposal without which this one gains something else.
     pub relies_on: Option<&'static str>,
@@ -37,14 +37,8 @@ pub struct Proposal {
 impl Proposal {
     /// Predicts how many times longer the task takes now than it will.
     pub fn gain(&self, model: &CostModel) -> Estimate {
-        let time = |reads: &[Reads]| {
-            reads
-                .iter()
-                .map(|reads| model.time(reads))
-                .reduce(Estimate::plus)
-                .expect("a task reads something")
-        };
-        time(&self.trial.first).over(time(&self.trial.second))
+        let (now, then) = self.trial.predict(model);
+        now.over(then)
     }
 }
 
@@ -146,7 +140,7 @@ pub struct Checked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{RandomCost, ScanCost};
+    use crate::{RandomCost, Reads, ScanCost};
 
     /// A model in which a page at depth 2 takes `deep` of the 100 ns that it takes alone.
     fn model(deep: f64, half_width: f64) -> CostModel {
@@ -169,7 +163,7 @@ mod tests {
             formula: "",
             void_when: "",
             on: "ten pages".into(),
-            trial: Trial { first: reads(1), second: reads(2) },
+            trial: Trial::reads(reads(1), reads(2)),
             relies_on: None,
         }
     }

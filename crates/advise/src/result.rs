@@ -134,6 +134,7 @@ fn of_model(model: &CostModel, program: &str) -> AdviceResult {
                 page_ns: cost.page_ns.to_interval(),
             })
             .collect(),
+        commit_ns: model.commit().map(Estimate::to_interval),
         figures: figures(model),
         ..AdviceResult::default()
     }

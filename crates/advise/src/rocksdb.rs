@@ -48,7 +48,7 @@ pub fn rocksdb(model: &CostModel) -> Advice {
             formula: "smallest request, of 2 MiB at least, whose time of a page is within 5% of the best",
             void_when: "compactions read from the page cache, or are bound by compression",
             on: on.clone(),
-            trial: Trial { first: compaction(READAHEAD, 1), second: compaction(best, 1) },
+            trial: Trial::reads(compaction(READAHEAD, 1), compaction(best, 1)),
             relies_on: None,
         },
     );
@@ -73,7 +73,7 @@ pub fn rocksdb(model: &CostModel) -> Advice {
             formula: "fewest readers whose time of a page is within 5% of the best",
             void_when: "compactions are bound by writes or by the processor, or there are fewer cores",
             on,
-            trial: Trial { first: compaction(READAHEAD, 1), second: compaction(READAHEAD, streams) },
+            trial: Trial::reads(compaction(READAHEAD, 1), compaction(READAHEAD, streams)),
             relies_on: None,
         },
     );
@@ -99,7 +99,7 @@ pub fn rocksdb(model: &CostModel) -> Advice {
             formula: "fewest in flight whose time of a page is within 5% of the best",
             void_when: "max_open_files is not -1, so that files are opened when they are read",
             on: format!("opening a database of {FILES:.0} files"),
-            trial: Trial { first: opening(OPENERS), second: opening(openers) },
+            trial: Trial::reads(opening(OPENERS), opening(openers)),
             relies_on: None,
         },
     );

@@ -167,7 +167,7 @@ impl<'a> Recorder<'a> {
     fn next_special(&mut self, slot: u32, device: &dyn Device) -> Option<Task> {
         let job = self.slots[slot as usize].job;
         if self.terms[job as usize].takes_flush() {
-            let flush = Access { operation: Operation::Flush, offset_bytes: 0, length_bytes: 0 };
+            let flush = Access::flush();
             return Some(Task { queue: self.terms[job as usize].queue(), ..flush.into() });
         }
         if self.left == 0 || self.ended || !self.terms[job as usize].takes_access() {

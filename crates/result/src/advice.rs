@@ -22,7 +22,7 @@ pub struct AdviceResult {
     /// Settings to change.
     #[serde(default)]
     pub settings: Vec<SettingRow>,
-    /// Settings that were to be changed until their reads were made: no gain of 5% was measured.
+    /// Settings that were to be changed until they were tried: no gain of 5% was measured.
     #[serde(default)]
     pub withdrawn: Vec<WithdrawnRow>,
     /// Settings to keep.
@@ -35,6 +35,9 @@ pub struct AdviceResult {
     pub random: Vec<CostRow>,
     /// Time of a page of a scan.
     pub scans: Vec<ScanRow>,
+    /// Time of a commit, if it is known: of a page written and flushed.
+    #[serde(default)]
+    pub commit_ns: Option<Interval>,
     /// The cost model as plots.
     pub figures: Vec<Figure>,
     /// Doubts about the measurements, gravest first.

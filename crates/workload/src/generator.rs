@@ -7,7 +7,7 @@ use flashlane_base::{Operation, Random, Seed};
 /// One access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Read, write, trim or append.
+    /// Read, write, trim, append or flush.
     pub operation: Operation,
     /// First byte on the device; of an append, where a write in its place would begin.
     pub offset_bytes: u64,
@@ -29,6 +29,11 @@ impl Access {
     /// A trim.
     pub fn trim(offset_bytes: u64, length_bytes: u64) -> Self {
         Self { operation: Operation::Trim, offset_bytes, length_bytes }
+    }
+
+    /// A flush.
+    pub fn flush() -> Self {
+        Self { operation: Operation::Flush, offset_bytes: 0, length_bytes: 0 }
     }
 }
 

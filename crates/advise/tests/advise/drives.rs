@@ -71,7 +71,7 @@ fn pair(random: &mut Random, area_pages: f64) -> [Plan; 2] {
 /// Measures the times of both plans.
 fn measured(device: &mut dyn Device, [first, second]: &[Plan; 2], seed: u64) -> (Estimate, Estimate) {
     let calibration = Calibration { seed: Seed(seed), ..Calibration::default() };
-    let trial = Trial { first: first.reads.clone(), second: second.reads.clone() };
+    let trial = Trial::reads(first.reads.clone(), second.reads.clone());
     check(device, &[trial], &calibration, &mut go_on).expect("reads succeed")[0]
 }
 

@@ -3,7 +3,7 @@
 use crate::device::{self as devices, Opening};
 use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status, notify};
-use crate::options::{OutputOptions, device, seed};
+use crate::options::{OutputOptions, device, positive_time, seed};
 use crate::output;
 use crate::progress::Meter;
 use crate::refusal::suggest_existing;
@@ -11,10 +11,10 @@ use anyhow::anyhow;
 use clap::Subcommand;
 use flashlane_advise::{
     Advice, AdviseError, Calibration, CostModel, Estimate, Plan, PostgreSql, Reads, Trial, calibrate, check,
-    fio, plan_result, postgresql, result_of, rocksdb,
+    fio, measure_commits, plan_result, postgresql, result_of, rocksdb,
 };
-use flashlane_base::Seed;
 use flashlane_base::units::{format_bytes, parse_bytes, parse_share};
+use flashlane_base::{Duration, Seed};
 use flashlane_device::Device;
 use flashlane_open::{Access, Consent, Target};
 use flashlane_result::Warning;
@@ -39,7 +39,7 @@ Examples:
   flashlane advise plan sim:ssd-s --plan 'index: random,pages=25k,band=800MiB,depth=8' \\
     --plan 'scan: scan,pages=100k,depth=8'
 
-The device is only read. A fresh simulated drive is measured full, since reads of pages that
+A real device is only read. A fresh simulated drive is measured full, since reads of pages that
 were never written cost no flash. docs/advise.md explains the formulas and their limits.";
 
 #[derive(Debug, Subcommand)]
@@ -84,6 +84,9 @@ struct DatabaseOptions {
     /// Largest share of index accesses whose page is found in memory; PostgreSQL's own default assumes 90%
     #[arg(long, value_name = "SHARE", default_value = "90%", value_parser = parse_share)]
     cached: f64,
+    /// Time of a write of 8 KiB with its flush, as pg_test_fsync measures it; default: measured on simulated drives
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    commit: Option<Duration>,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -91,7 +94,7 @@ struct MeasuringOptions {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device)]
     device: DeviceArgument,
-    /// Also make the reads of old and new in turn, print the measured gain beside the predicted one, and withdraw
+    /// Also do the work of old and new in turn, print the measured gain beside the predicted one, and withdraw
     /// settings that gain less than 5%
     #[arg(long)]
     check: bool,
@@ -117,12 +120,17 @@ const TABLE: u64 = 10 << 30;
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     match &arguments.program {
         Program::Postgresql { database, measuring } => {
-            let DatabaseOptions { version, table, cached } = *database;
+            let DatabaseOptions { version, table, cached, commit } = *database;
             let of = |table_bytes| PostgreSql::new(version, table_bytes, cached).map_err(Failure::unusable);
             // Before the device is measured.
             of(table.unwrap_or(TABLE))?;
+            if commit.is_some() && measuring.check && measuring.device.target()?.config().is_none() {
+                return Err(Failure::unusable(anyhow!(
+                    "--check would write commits to a real device; leave out --commit, or --check"
+                )));
+            }
             let calibration = measuring.calibration();
-            advise(measuring, &calibration, &format!("postgresql {version}"), |model| {
+            advise(measuring, &calibration, &format!("postgresql {version}"), |model, subject| {
                 let device_bytes = model.area_pages() * model.page_bytes();
                 if let Some(table) = table.filter(|table| *table > device_bytes) {
                     return Err(Failure::unusable(anyhow!(
@@ -131,16 +139,28 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
                         format_bytes(device_bytes)
                     )));
                 }
-                Ok(postgresql(model, &of(table.unwrap_or(TABLE).min(device_bytes))?))
+                let commit = match commit {
+                    Some(commit) => Some(Estimate { mean: commit.as_ns() as f64, half_width: 0.0 }),
+                    None => measuring.commit(subject, &calibration)?,
+                };
+                let model = commit.into_iter().fold(model, CostModel::with_commit);
+                let advice = postgresql(&model, &of(table.unwrap_or(TABLE).min(device_bytes))?);
+                Ok((model, advice))
             })
         }
         Program::Rocksdb { measuring } => {
-            advise(measuring, &measuring.calibration(), "rocksdb", |model| Ok(rocksdb(model)))
+            advise(measuring, &measuring.calibration(), "rocksdb", |model, _| {
+                let advice = rocksdb(&model);
+                Ok((model, advice))
+            })
         }
         Program::Fio { measuring } => {
             let calibration =
                 Calibration { seed: measuring.seed, repetitions: measuring.repeat, ..Calibration::of_fio() };
-            advise(measuring, &calibration, "fio", |model| Ok(fio(model)))
+            advise(measuring, &calibration, "fio", |model, _| {
+                let advice = fio(&model);
+                Ok((model, advice))
+            })
         }
         Program::Plan { plans, measuring } => compare_plans(measuring, plans),
     }
@@ -192,7 +212,18 @@ impl MeasuringOptions {
         calibrate(&mut *subject.device, calibration, &mut |share| watch(&meter, *share)).map_err(failure)
     }
 
-    /// Makes the reads of the trials, if that was asked.
+    /// Measures the time of a commit, on simulated drives.
+    fn commit(&self, subject: &mut Subject, calibration: &Calibration) -> Result<Option<Estimate>, Failure> {
+        if subject.target.config().is_none() {
+            return Ok(None);
+        }
+        let meter = Meter::new("measuring commits");
+        measure_commits(&mut *subject.device, calibration, &mut |share| watch(&meter, *share))
+            .map(Some)
+            .map_err(failure)
+    }
+
+    /// Does the work of the trials, if that was asked.
     fn measure(
         &self,
         subject: &mut Subject,
@@ -284,11 +315,11 @@ fn advise(
     measuring: &MeasuringOptions,
     calibration: &Calibration,
     program: &str,
-    of: impl FnOnce(&CostModel) -> Result<Advice, Failure>,
+    of: impl FnOnce(CostModel, &mut Subject) -> Result<(CostModel, Advice), Failure>,
 ) -> Result<Status, Failure> {
     let mut subject = measuring.open(calibration)?;
     let model = measuring.model(&mut subject, calibration)?;
-    let advice = of(&model)?;
+    let (model, advice) = of(model, &mut subject)?;
     let trials: Vec<Trial> = advice.proposals.iter().map(|proposal| proposal.trial.clone()).collect();
     let measured = measuring.measure(&mut subject, &trials, calibration)?;
     measuring.deliver(result_of(&model, program, advice, measured.as_deref()), subject)
@@ -311,10 +342,8 @@ fn compare_plans(measuring: &MeasuringOptions, plans: &[String]) -> Result<Statu
     let model = measuring.model(&mut subject, &calibration)?;
     // In turn: the first plan against each of the others.
     let (first, others) = plans.split_first().expect("two plans at least");
-    let trials: Vec<Trial> = others
-        .iter()
-        .map(|other| Trial { first: first.reads.clone(), second: other.reads.clone() })
-        .collect();
+    let trials: Vec<Trial> =
+        others.iter().map(|other| Trial::reads(first.reads.clone(), other.reads.clone())).collect();
     let mut measured = Vec::new();
     let times = measuring.measure(&mut subject, &trials, &calibration)?;
     for (i, (time, other)) in times.unwrap_or_default().into_iter().enumerate() {

@@ -55,6 +55,34 @@ fn file_is_only_read_and_holes_are_named() {
 }
 
 #[test]
+fn delay_of_commits_follows_from_the_time_of_one() {
+    let row = |arguments: &[&str], list: &str| {
+        let result = json(&[&["advise", "postgresql"], arguments].concat());
+        let found = result[list].as_array().expect("a list").iter().find(|row| row["name"] == "commit_delay");
+        (found.cloned().unwrap_or_default(), result["commit_ns"].clone())
+    };
+    let (setting, commit) = row(&[DRIVE, "--check"], "settings");
+    let half_us = commit["value"].as_f64().expect("measured") / 2e3;
+    assert_eq!(setting["proposed"], format!("{}", half_us as u64), "{setting}");
+    assert_eq!(setting["effect"]["holds"], true, "{setting}");
+    // A real device is not written to.
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("drive");
+    fs::write(&path, vec![0x5a; 80 << 20]).unwrap();
+    let file = [text(&path), "--allow-page-cache"];
+    let (kept, commit) = row(&file, "kept");
+    assert!(
+        kept["why"].as_str().unwrap_or_default().contains("--commit") && commit.is_null(),
+        "{kept} {commit}"
+    );
+    let (setting, _) = row(&[&file[..], &["--commit", "2ms"]].concat(), "settings");
+    assert_eq!(setting["proposed"], "1000", "{setting}");
+    assert!(fs::read(&path).unwrap().iter().all(|&byte| byte == 0x5a), "it was written to");
+    let checked = [&["advise", "postgresql"], &file[..], &["--commit", "2ms", "--check"]].concat();
+    refused(2, &checked, &["write commits to a real device"]);
+}
+
+#[test]
 fn impossible_advice_is_refused() {
     let [index, hash] = plans(1);
     refused(2, &["advise", "plan", DRIVE, "--plan", &index], &["--plan at least twice"]);
