@@ -32,13 +32,91 @@ pub enum Event {
     Task(TaskKind, u32),
 }
 
-/// The kind of the timers of the first [`TaskKind`] in a key; those of other kinds follow. All from
-/// [`TaskKind::WITH_OWN_BITS`] on share one, and have the upper bits of the index to differ by. Unlike the numbers in
-/// the trace hash (`kernel::run`), none of these is pinned.
-const TASKS: u32 = 7;
-const FURTHER_TASKS: u32 = TASKS + TaskKind::WITH_OWN_BITS as u32;
-const FURTHER_BITS: u32 = 24;
-const FETCHED: u32 = 15;
+/// The number of an event: its kind in the upper 4 bits, and below the index of what it happens to.
+///
+/// It is what the queue keeps of an event and what the trace hash takes of it, so that every pinned hash has these
+/// numbers of kinds.
+#[derive(Clone, Copy)]
+struct EventNumber(u32);
+
+const INDEX_BITS: u32 = 28;
+/// The transfers over the link have this kind. They have their own queue, but a place in the hash.
+const LINK: u32 = 4;
+/// The kind of the first [`TaskKind`]; those of the others follow, and all from [`TaskKind::LAST_OWN`] on share one.
+const TASKS: u32 = 8;
+const SHARED_TASKS: u32 = TASKS + TaskKind::LAST_OWN as u32;
+/// Of the tasks that share a kind the upper bits of the index have the number of the task above the last own one, and
+/// these are left for the number of the timer.
+const TIMER_BITS: u32 = 24;
+
+impl EventNumber {
+    #[inline]
+    fn of(event: Event) -> Self {
+        let (kind, index) = match event {
+            Event::Submitted(slot) => (0, slot.0),
+            Event::ArrayDone(die) => (1, die.0),
+            Event::BusDone(channel) => (2, channel.0),
+            Event::DieIdle(die) => (3, die.0),
+            Event::HostIdle => (5, 0),
+            Event::BufferLatencyOver(slot) => (6, slot.0),
+            Event::CompletionDelivered(slot) => (7, slot.0),
+            Event::Task(task, timer) => match task.number().checked_sub(TaskKind::LAST_OWN) {
+                None => (TASKS + u32::from(task.number()), timer),
+                Some(above) => {
+                    debug_assert!(timer < 1 << TIMER_BITS, "timers of tasks that share a kind have 24 bits");
+                    (SHARED_TASKS, u32::from(above) << TIMER_BITS | timer)
+                }
+            },
+            Event::Fetched(slot) => (15, slot.0),
+        };
+        debug_assert!(kind < 1 << 4 && index < 1 << INDEX_BITS, "kinds have 4 bits, indices 28");
+        Self(kind << INDEX_BITS | index)
+    }
+
+    #[inline(always)]
+    fn event(self) -> Event {
+        let index = self.index();
+        match self.kind() {
+            0 => Event::Submitted(RequestSlot(index)),
+            1 => Event::ArrayDone(DieId(index)),
+            2 => Event::BusDone(ChannelId(index)),
+            3 => Event::DieIdle(DieId(index)),
+            5 => Event::HostIdle,
+            6 => Event::BufferLatencyOver(RequestSlot(index)),
+            7 => Event::CompletionDelivered(RequestSlot(index)),
+            SHARED_TASKS => {
+                let task = TaskKind::LAST_OWN + (index >> TIMER_BITS) as u8;
+                Event::Task(TaskKind::numbered(task), index & ((1 << TIMER_BITS) - 1))
+            }
+            15 => Event::Fetched(RequestSlot(index)),
+            kind => Event::Task(TaskKind::numbered((kind - TASKS) as u8), index),
+        }
+    }
+
+    #[inline]
+    fn kind(self) -> u32 {
+        self.0 >> INDEX_BITS
+    }
+
+    #[inline]
+    fn index(self) -> u32 {
+        self.0 & ((1 << INDEX_BITS) - 1)
+    }
+
+    /// What the trace hash takes of it.
+    #[inline]
+    fn in_hash(self) -> u64 {
+        let above = if self.kind() == SHARED_TASKS { self.index() >> TIMER_BITS } else { 0 };
+        let index = self.index() ^ above << TIMER_BITS;
+        u64::from(self.kind()) << 60 | u64::from(above) << 32 | u64::from(index)
+    }
+}
+
+/// What the trace hash takes of a transfer that has ended.
+#[inline]
+pub fn transfer_in_hash(request: RequestSlot) -> u64 {
+    u64::from(LINK) << 60 | u64::from(request.0)
+}
 
 /// The identity of a scheduled event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +147,16 @@ impl Timer {
     }
 }
 
+/// An event that happens now.
+#[derive(Clone, Copy, Debug)]
+pub struct Due {
+    pub time: Instant,
+    pub ticket: Ticket,
+    pub event: Event,
+    /// What the trace hash takes of it.
+    pub in_hash: u64,
+}
+
 /// Scheduled events, earliest first.
 #[derive(Clone, Debug, Default)]
 pub struct EventQueue {
@@ -86,30 +174,12 @@ impl EventQueue {
     /// Schedules `event` at `time`.
     #[inline]
     pub fn schedule(&mut self, time: Instant, event: Event) -> Ticket {
-        let (kind, index) = match event {
-            Event::Submitted(slot) => (0_u32, slot.0),
-            Event::ArrayDone(die) => (1, die.0),
-            Event::BusDone(channel) => (2, channel.0),
-            Event::DieIdle(die) => (3, die.0),
-            Event::HostIdle => (4, 0),
-            Event::BufferLatencyOver(slot) => (5, slot.0),
-            Event::CompletionDelivered(slot) => (6, slot.0),
-            Event::Fetched(slot) => (FETCHED, slot.0),
-            Event::Task(kind, number) => match kind.number().checked_sub(TaskKind::WITH_OWN_BITS) {
-                None => (TASKS + u32::from(kind.number()), number),
-                Some(further) => {
-                    debug_assert!(number < 1 << FURTHER_BITS, "numbers of further kinds have 24 bits");
-                    (FURTHER_TASKS, u32::from(further) << FURTHER_BITS | number)
-                }
-            },
-        };
-        debug_assert!(kind < 1 << 4 && index < 1 << 28, "kinds have 4 bits, indices 28");
         // 31 bits, so that no ticket is that of `Timer::STOPPED`. Where the sequence wraps, two events of one time and
         // on either side of it change places: the order is still total and the same on every run.
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1) & 0x7fff_ffff;
-        let key =
-            u128::from(time.as_ns()) << 64 | u128::from(sequence) << 32 | u128::from(kind << 28 | index);
+        let number = EventNumber::of(event);
+        let key = u128::from(time.as_ns()) << 64 | u128::from(sequence) << 32 | u128::from(number.0);
         self.heap.push(Reverse(key));
         Ticket(sequence)
     }
@@ -122,25 +192,15 @@ impl EventQueue {
 
     /// Takes the next event.
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<(Instant, Ticket, Event)> {
+    pub fn pop(&mut self) -> Option<Due> {
         let Reverse(key) = self.heap.pop()?;
-        let index = key as u32 & 0x0fff_ffff;
-        let event = match key as u32 >> 28 {
-            0 => Event::Submitted(RequestSlot(index)),
-            1 => Event::ArrayDone(DieId(index)),
-            2 => Event::BusDone(ChannelId(index)),
-            3 => Event::DieIdle(DieId(index)),
-            4 => Event::HostIdle,
-            5 => Event::BufferLatencyOver(RequestSlot(index)),
-            6 => Event::CompletionDelivered(RequestSlot(index)),
-            FETCHED => Event::Fetched(RequestSlot(index)),
-            FURTHER_TASKS => {
-                let further = TaskKind::WITH_OWN_BITS + (index >> FURTHER_BITS) as u8;
-                Event::Task(TaskKind::numbered(further), index & ((1 << FURTHER_BITS) - 1))
-            }
-            kind => Event::Task(TaskKind::numbered((kind - TASKS) as u8), index),
-        };
-        Some((Instant::from_ns((key >> 64) as u64), Ticket((key >> 32) as u32), event))
+        let number = EventNumber(key as u32);
+        Some(Due {
+            time: Instant::from_ns((key >> 64) as u64),
+            ticket: Ticket((key >> 32) as u32),
+            event: number.event(),
+            in_hash: number.in_hash(),
+        })
     }
 }
 
@@ -154,7 +214,7 @@ mod tests {
         queue.schedule(Instant::from_ns(5), Event::BusDone(ChannelId(1)));
         queue.schedule(Instant::from_ns(3), Event::ArrayDone(DieId(7)));
         queue.schedule(Instant::from_ns(3), Event::Submitted(RequestSlot(2)));
-        let order: Vec<Event> = std::iter::from_fn(|| queue.pop().map(|(_, _, event)| event)).collect();
+        let order: Vec<Event> = std::iter::from_fn(|| queue.pop().map(|due| due.event)).collect();
         assert_eq!(
             order,
             [Event::ArrayDone(DieId(7)), Event::Submitted(RequestSlot(2)), Event::BusDone(ChannelId(1))]
@@ -163,15 +223,15 @@ mod tests {
     }
 
     #[test]
-    fn timers_of_all_mechanisms_are_told_apart() {
+    fn timers_of_all_tasks_differ() {
         let mut queue = EventQueue::default();
-        let timers: Vec<Event> = (0..TaskKind::WITH_OWN_BITS + 16)
+        let timers: Vec<Event> = (0..TaskKind::COUNT)
             .map(|kind| Event::Task(TaskKind::numbered(kind), 0xab_cdef - u32::from(kind)))
             .collect();
         for &timer in &timers {
             queue.schedule(Instant::ZERO, timer);
         }
-        let taken: Vec<Event> = std::iter::from_fn(|| queue.pop().map(|(_, _, event)| event)).collect();
+        let taken: Vec<Event> = std::iter::from_fn(|| queue.pop().map(|due| due.event)).collect();
         assert_eq!(taken, timers);
     }
 }

@@ -78,19 +78,19 @@ pub(crate) use ids;
 pub struct TaskKind(u8);
 
 impl TaskKind {
-    /// Kinds below have a kind of event of their own in the event queue. The others share one, and are told apart by
-    /// bits of the event's number; in the trace hash the last one below is one of these (`kernel::run::timer_in_hash`).
-    pub const WITH_OWN_BITS: u8 = 7;
+    /// The last number with a kind of event of its own. Those above share this kind, and differ by bits of the event's
+    /// number (`event::EventNumber`).
+    pub(crate) const LAST_OWN: u8 = 6;
 
-    /// The number of kinds that can be told apart.
-    const MOST: u8 = Self::WITH_OWN_BITS + 16;
+    /// The number of kinds that an event can have.
+    pub(crate) const COUNT: u8 = Self::LAST_OWN + 16;
 
     /// The kind with this number.
     ///
     /// # Panics
-    /// From [`Self::MOST`] on: while compiling, as kinds are constants.
+    /// From 22 on: while compiling, as kinds are constants.
     pub const fn numbered(number: u8) -> Self {
-        assert!(number < Self::MOST, "the next kind needs more bits in the event queue and the trace hash");
+        assert!(number < Self::COUNT, "the next kind needs more bits in the event queue and the trace hash");
         Self(number)
     }
 

@@ -3,9 +3,9 @@
 //! A front end ([`FrontEnd`]) handles submitted requests, ended transfers and finished flash operations.
 
 use super::Kernel;
-use crate::event::{Event, Ticket};
+use crate::event::{Due, Event, Ticket, transfer_in_hash};
 use crate::host_port::Transfer;
-use crate::ids::{DieId, RequestSlot, TaskKind};
+use crate::ids::{DieId, RequestSlot};
 use crate::nand::FlashOperation;
 use flashlane_base::Instant;
 use flashlane_device::{Completion, Part};
@@ -48,19 +48,6 @@ pub(crate) trait FrontEnd {
     }
 }
 
-// What an event adds to the trace hash: its kind above the index of what it happens to. The numbers are part of every
-// pinned hash.
-const ARRAY: u64 = 1 << 60;
-const BUS: u64 = 2 << 60;
-const DIE_IDLE: u64 = 3 << 60;
-const LINK: u64 = 4 << 60;
-const HOST_IDLE: u64 = 5 << 60;
-const BUFFER_LATENCY_OVER: u64 = 6 << 60;
-const COMPLETION_DELIVERED: u64 = 7 << 60;
-/// Of the timers of the first kind of tasks; the others follow.
-const TASK: u64 = 8;
-const FETCHED: u64 = 15 << 60;
-
 /// Advances time until requests complete, which are appended to `out`, but not beyond `until`.
 pub(crate) fn run<F: FrontEnd>(front: &mut F, until: Instant, out: &mut Vec<Completion>) {
     loop {
@@ -90,7 +77,7 @@ pub(crate) fn run<F: FrontEnd>(front: &mut F, until: Instant, out: &mut Vec<Comp
 fn end_transfer<F: FrontEnd>(front: &mut F) {
     let kernel = front.kernel();
     let (time, transfer) = kernel.link.pop().expect("it has a time");
-    kernel.advance(time, LINK | u64::from(transfer.request.0));
+    kernel.advance(time, transfer_in_hash(transfer.request));
     if let Some(accounts) = &mut kernel.accounts {
         accounts.transfer_ended(transfer.request, transfer.direction);
     }
@@ -107,23 +94,23 @@ fn step<F: FrontEnd>(front: &mut F) {
     if kernel.link.next_time() <= kernel.volatile.events.next_time() {
         return end_transfer(front);
     }
-    let (time, ticket, event) = kernel.volatile.events.pop().expect("it has a time");
+    let Due { time, ticket, event, in_hash } = kernel.volatile.events.pop().expect("it has a time");
     match event {
         Event::Submitted(slot) => {
-            kernel.advance(time, u64::from(slot.0));
+            kernel.advance(time, in_hash);
             kernel.charge(slot, Part::Host);
             if kernel.arrive(slot) {
                 front.fetched(slot);
             }
         }
         Event::ArrayDone(die) => {
-            kernel.advance(time, ARRAY | u64::from(die.0));
+            kernel.advance(time, in_hash);
             kernel.flash.array_done(die, ticket, time, &mut kernel.volatile.events, &mut kernel.finished);
             hand_over_finished(front, die);
             front.die_advanced(die);
         }
         Event::BusDone(channel) => {
-            kernel.advance(time, BUS | u64::from(channel.0));
+            kernel.advance(time, in_hash);
             kernel.flash.bus_done(channel, time, &mut kernel.volatile.events, &mut kernel.finished);
             if let Some(operation) = kernel.finished.first() {
                 let die = kernel.flash.die_of(operation.plane);
@@ -131,47 +118,38 @@ fn step<F: FrontEnd>(front: &mut F) {
                 front.die_advanced(die);
             }
         }
-        Event::DieIdle(die) => {
+        Event::DieIdle(_) => {
             if front.claims_timer(event, ticket) {
-                front.kernel().advance(time, DIE_IDLE | u64::from(die.0));
+                front.kernel().advance(time, in_hash);
                 front.timer_ended(event);
             }
         }
         Event::HostIdle => {
             if kernel.volatile.host_idle.claims_timer(ticket) {
-                kernel.advance(time, HOST_IDLE);
+                kernel.advance(time, in_hash);
                 front.host_idle();
             }
         }
         Event::BufferLatencyOver(slot) => {
-            kernel.advance(time, BUFFER_LATENCY_OVER | u64::from(slot.0));
+            kernel.advance(time, in_hash);
             front.buffer_latency_over(slot);
         }
         Event::CompletionDelivered(slot) => {
-            kernel.advance(time, COMPLETION_DELIVERED | u64::from(slot.0));
+            kernel.advance(time, in_hash);
             kernel.deliver_completion(slot);
         }
         Event::Fetched(slot) => {
-            kernel.advance(time, FETCHED | u64::from(slot.0));
+            kernel.advance(time, in_hash);
             kernel.charge(slot, Part::Queue);
             front.fetched(slot);
         }
-        Event::Task(kind, number) => {
-            kernel.advance(time, timer_in_hash(kind, number));
+        Event::Task(..) => {
+            kernel.advance(time, in_hash);
             if front.claims_timer(event, ticket) {
                 front.timer_ended(event);
             }
         }
     }
-}
-
-/// The timer of a task as the trace hash has it: further kinds share that of the last with one of its own, beside bits
-/// above those of numbers.
-#[inline]
-fn timer_in_hash(kind: TaskKind, number: u32) -> u64 {
-    let last = TaskKind::WITH_OWN_BITS - 1;
-    let (kind, further) = (kind.number().min(last), kind.number().saturating_sub(last));
-    (TASK + u64::from(kind)) << 60 | u64::from(further) << 32 | u64::from(number)
 }
 
 /// Hands the flash operations of `die` that have just finished to the front end.

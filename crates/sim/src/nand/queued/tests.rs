@@ -1,6 +1,7 @@
 //! The scheduler with queues, operation by operation.
 
 use super::*;
+use crate::event::Due;
 use crate::ids::{FlashPage, PlaneId, RequestSlot};
 use crate::nand::PageType;
 use crate::nand::operation::Gc;
@@ -40,7 +41,7 @@ fn run_until_finished(
 ) -> Vec<FlashOperation> {
     let mut finished = Vec::new();
     while finished.is_empty() {
-        let Some((time, ticket, event)) = events.pop() else { break };
+        let Some(Due { time, ticket, event, .. }) = events.pop() else { break };
         *now = time;
         match event {
             Event::ArrayDone(die) => flash.array_done(die, ticket, time, events, &mut finished),
@@ -220,7 +221,7 @@ fn program_under_reads(has_begun: bool, settings: &[(&str, &str)]) -> Option<Dur
     let mut program = Some(FlashOperation::program(writer, PlaneId(0), Lpn(0), 4096));
     if has_begun {
         flash.enqueue(program.take().unwrap(), now, &mut events);
-        let (loaded, _, event) = events.pop().expect("the program is on the bus");
+        let Due { time: loaded, event, .. } = events.pop().expect("the program is on the bus");
         let Event::BusDone(channel) = event else { unreachable!("the bus comes before the array") };
         flash.bus_done(channel, loaded, &mut events, &mut Vec::new());
         now = loaded + Duration::from_us(1);
@@ -310,7 +311,7 @@ fn read_beside(work: Work, after: Duration, settings: &[(&str, &str)]) -> Durati
         {
             flash.enqueue(read, arrives, &mut events);
         }
-        let (time, ticket, event) = events.pop().expect("the read ends");
+        let Due { time, ticket, event, .. } = events.pop().expect("the read ends");
         match event {
             Event::ArrayDone(die) => flash.array_done(die, ticket, time, &mut events, &mut finished),
             Event::BusDone(channel) => flash.bus_done(channel, time, &mut events, &mut finished),
