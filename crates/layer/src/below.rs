@@ -72,16 +72,26 @@ impl<D: DataDevice> Below for Bytes<D> {
         request: Request,
         buffer: Option<Buffer>,
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
-        match buffer {
-            Some(buffer) => {
-                self.0.submit_with(request, buffer).map_err(|(error, buffer)| (error, Some(buffer)))
-            }
-            None => self.0.submit(request).map_err(|error| (error, None)),
-        }
+        submit(&mut self.0, request, buffer)
     }
 
     fn take(&mut self, id: RequestId) -> Option<Buffer> {
         self.0.take_buffer(id)
+    }
+}
+
+/// Submits a request with a buffer or without.
+///
+/// # Errors
+/// The refusal, and the buffer.
+pub(crate) fn submit<D: DataDevice>(
+    device: &mut D,
+    request: Request,
+    buffer: Option<Buffer>,
+) -> Result<(), (SubmitError, Option<Buffer>)> {
+    match buffer {
+        Some(buffer) => device.submit_with(request, buffer).map_err(|(error, buffer)| (error, Some(buffer))),
+        None => device.submit(request).map_err(|error| (error, None)),
     }
 }
 

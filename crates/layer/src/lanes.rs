@@ -18,11 +18,11 @@
 //! ```text
 //! device     submit_with
 //! requests   accept: check it, then (`pending` has the requests in flight)
-//!              submit its data to the device below, or
+//!              forward: submit its data to the device below, or
 //!              the first write to a unit whose old content is known: hold its data;
 //! content        compare the old bytes, where they are checked; the record loses its checksum
 //! records        write_sectors ─> sector_ended
-//! content        write_held: submit the data to the device below
+//! content        write_held ─> requests: forward
 //! device     reap ─> requests: request_below_ended, when the data is durable
 //! table      the record of the unit changes, its sector is due
 //! records    write_sectors ─> sector_ended

@@ -28,9 +28,7 @@ use super::ours;
 use super::pending::{Pending, Purpose};
 use crate::below::failure_of;
 use flashlane_base::Instant;
-use flashlane_device::{
-    Buffer, Completion, DataDevice, Failure, Lane, Operation, Request, RequestId, SubmitError, UnitState,
-};
+use flashlane_device::{Buffer, Completion, DataDevice, Failure, Operation, Request, SubmitError, UnitState};
 
 /// A read of a unit's whole content, part after part, on behalf of a request.
 pub(super) struct ContentRead {
@@ -135,12 +133,8 @@ impl<D: DataDevice> Lanes<D> {
             .unwrap_or_else(|| Buffer::zeroed(length as usize));
         buffer.set_len(length as usize);
         let at = self.layout.head(self.layout.number(&read.pending.request)) + read.done_bytes;
-        let id = RequestId(self.next_request);
-        let request = Request::read(id.0, at, length);
-        self.below.submit_with(request, buffer).map_err(|(error, _)| error)?;
-        self.next_request += 1;
-        self.in_flight_below.insert(id, Purpose::Content(read));
-        Ok(())
+        let request = Request::read(0, at, length);
+        self.submit_below(request, Some(buffer), Purpose::Content(read)).map_err(|(error, _)| error)
     }
 
     fn part_bytes(&self, read: &ContentRead) -> u64 {
@@ -209,23 +203,11 @@ impl<D: DataDevice> Lanes<D> {
         if let Err(failure) = pending.outcome {
             return self.fail(pending, failure, completed, out);
         }
-        let id = RequestId(self.next_request);
-        let request = pending.request;
-        let offset_bytes = self.layout.offset_of(&request);
-        let below = Request { id, lane: Lane(0), offset_bytes, durable: true, ..request };
-        let answer = match self.held.remove(&request.id) {
-            Some(buffer) => self.below.submit_with(below, buffer).map_err(|(error, buffer)| {
-                self.held.insert(request.id, buffer);
-                error
-            }),
-            None => self.below.submit(below),
-        };
-        match answer {
-            Ok(()) => {
-                self.next_request += 1;
-                self.in_flight_below.insert(id, Purpose::Forwarded(pending));
-            }
-            Err(error) => self.fail(pending, failure_of(&error), completed, out),
+        let id = pending.request.id;
+        let buffer = self.held.remove(&id);
+        if let Err((error, buffer)) = self.forward(pending, buffer) {
+            self.held.extend(buffer.map(|buffer| (id, buffer)));
+            self.fail(pending, failure_of(&error), completed, out);
         }
     }
 

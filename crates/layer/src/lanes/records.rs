@@ -5,7 +5,7 @@ use super::constants::SECTOR_BYTES;
 use super::pending::{Pending, Purpose};
 use super::table::Due;
 use flashlane_base::Instant;
-use flashlane_device::{Buffer, Completion, DataDevice, Failure, Request, RequestId, SubmitError};
+use flashlane_device::{Buffer, Completion, DataDevice, Failure, Request, SubmitError};
 
 impl<D: DataDevice> Lanes<D> {
     /// Submits the sector writes that requests wait for, and one background write.
@@ -25,28 +25,20 @@ impl<D: DataDevice> Lanes<D> {
     }
 
     fn write_superblock(&mut self, at: u64) {
-        let id = RequestId(self.next_request);
-        self.next_request += 1;
-        let write = Request::write(id.0, at, SECTOR_BYTES).durable();
-        match self.below.submit_with(write, Buffer::from_slice(&self.superblock.encode())) {
-            Ok(()) => {
-                self.is_background_writing = true;
-                self.in_flight_below.insert(id, Purpose::Superblock);
-            }
+        let write = Request::write(0, at, SECTOR_BYTES).durable();
+        let bytes = Buffer::from_slice(&self.superblock.encode());
+        match self.submit_below(write, Some(bytes), Purpose::Superblock) {
+            Ok(()) => self.is_background_writing = true,
             // The other superblock is sound. This one is written when the lanes are opened or repaired again.
             Err((error, _)) => self.device_lost |= error == SubmitError::DeviceLost,
         }
     }
 
     fn write_sector(&mut self, due: Due, is_background: bool) {
-        let id = RequestId(self.next_request);
-        self.next_request += 1;
-        let write = Request::write(id.0, due.offset_bytes, SECTOR_BYTES).durable();
-        match self.below.submit_with(write, due.buffer) {
-            Ok(()) => {
-                self.sectors_written += 1;
-                self.in_flight_below.insert(id, Purpose::Sector { sector: due.sector, is_background });
-            }
+        let write = Request::write(0, due.offset_bytes, SECTOR_BYTES).durable();
+        let purpose = Purpose::Sector { sector: due.sector, is_background };
+        match self.submit_below(write, Some(due.buffer), purpose) {
+            Ok(()) => self.sectors_written += 1,
             Err((error, buffer)) => {
                 assert!(
                     !matches!(error, SubmitError::Full { .. }),
@@ -56,7 +48,7 @@ impl<D: DataDevice> Lanes<D> {
                 self.device_lost = true;
                 self.is_background_writing &= !is_background;
                 let (now, mut out) = (self.below.now(), std::mem::take(&mut self.ready));
-                self.sector_ended(due.sector, Err(Failure::DeviceLost), Some(buffer), now, &mut out);
+                self.sector_ended(due.sector, Err(Failure::DeviceLost), buffer, now, &mut out);
                 self.ready = out;
             }
         }

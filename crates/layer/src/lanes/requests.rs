@@ -5,6 +5,7 @@ use super::content_sum::ContentSum;
 use super::disk::Record;
 use super::pending::{Pending, Purpose};
 use super::{Lanes, ours};
+use crate::below::submit;
 use flashlane_base::Instant;
 use flashlane_device::{
     Buffer, Completion, DataDevice, Failure, Lane, Operation, Request, RequestId, SubmitError, UnitState,
@@ -44,21 +45,37 @@ impl<D: DataDevice> Lanes<D> {
             }
             _ => {}
         }
-        let id = RequestId(self.next_request);
+        self.forward(pending, buffer)?;
+        self.repairs_in_background |= request.operation == Operation::Write;
+        self.note_accepted(&request);
+        Ok(())
+    }
+
+    /// Submits the data of a read or a write, or a flush, to the device below.
+    pub(super) fn forward(
+        &mut self,
+        pending: Pending,
+        buffer: Option<Buffer>,
+    ) -> Result<(), (SubmitError, Option<Buffer>)> {
+        let request = pending.request;
         let offset_bytes =
             if request.operation == Operation::Flush { 0 } else { self.layout.offset_of(&request) };
         let durable = request.operation == Operation::Write;
-        let below = Request { id, lane: Lane(0), offset_bytes, durable, ..request };
-        match buffer {
-            Some(buffer) => {
-                self.below.submit_with(below, buffer).map_err(|(error, buffer)| (error, Some(buffer)))?;
-            }
-            None => self.below.submit(below).map_err(|error| (error, None))?,
-        }
+        let below = Request { lane: Lane(0), offset_bytes, durable, ..request };
+        self.submit_below(below, buffer, Purpose::Forwarded(pending))
+    }
+
+    /// Submits a request to the device below, under the next id there.
+    pub(super) fn submit_below(
+        &mut self,
+        request: Request,
+        buffer: Option<Buffer>,
+        purpose: Purpose,
+    ) -> Result<(), (SubmitError, Option<Buffer>)> {
+        let id = RequestId(self.next_request);
+        submit(&mut self.below, Request { id, ..request }, buffer)?;
         self.next_request += 1;
-        self.repairs_in_background |= durable;
-        self.note_accepted(&request);
-        self.in_flight_below.insert(id, Purpose::Forwarded(pending));
+        self.in_flight_below.insert(id, purpose);
         Ok(())
     }
 
@@ -102,19 +119,17 @@ impl<D: DataDevice> Lanes<D> {
         pending: Pending,
         buffer: Option<Buffer>,
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
-        let id = RequestId(self.next_request);
         let at = self.layout.head(self.layout.number(&pending.request));
-        let write = Request::write(id.0, at, SECTOR_BYTES).durable();
-        if let Err((error, _)) = self.below.submit_with(write, Buffer::zeroed(SECTOR_BYTES as usize)) {
+        let write = Request::write(0, at, SECTOR_BYTES).durable();
+        let zeros = Buffer::zeroed(SECTOR_BYTES as usize);
+        if let Err((error, _)) = self.submit_below(write, Some(zeros), Purpose::Head(pending)) {
             return Err((error, buffer));
         }
-        self.next_request += 1;
         self.repairs_in_background = true;
         self.note_accepted(&pending.request);
         if let Some(buffer) = buffer {
             self.done.insert(pending.request.id, buffer);
         }
-        self.in_flight_below.insert(id, Purpose::Head(pending));
         Ok(())
     }
 
