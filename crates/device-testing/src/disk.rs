@@ -144,7 +144,7 @@ impl MemoryDisk {
                     lane: Default::default(),
                     offset_bytes: span.start as u64,
                     length_bytes: span.len() as u64,
-                    since: 0,
+                    first_write: 0,
                 });
                 self.bytes[span].copy_from_slice(&durable);
             }

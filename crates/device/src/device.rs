@@ -12,7 +12,7 @@ use flashlane_base::Instant;
 /// A range of completed writes that a power cut loses.
 ///
 /// Completed writes that are not durable are numbered 0, 1, 2 … in the order of their completions, failed ones
-/// included; `since` is such a number.
+/// included; `first_write` is such a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtRisk {
     /// Lane of the range.
@@ -22,7 +22,7 @@ pub struct AtRisk {
     /// Length of the range.
     pub length_bytes: u64,
     /// Number of the first write to this range that a power cut would lose, with all later ones.
-    pub since: u64,
+    pub first_write: u64,
 }
 
 /// What a device says of its next completion, for users that wait on several devices at once.

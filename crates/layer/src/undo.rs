@@ -37,18 +37,21 @@ impl Replaced {
 /// Ranges at risk, by location.
 struct Risks {
     /// For lane, offset and length, the first write lost with each copy, in order.
-    since: BTreeMap<(Lane, u64, u64), Vec<u64>>,
+    first_writes: BTreeMap<(Lane, u64, u64), Vec<u64>>,
     longest: u64,
 }
 
 impl Risks {
     fn new(at_risk: &[AtRisk]) -> Self {
-        let mut since: BTreeMap<_, Vec<u64>> = BTreeMap::new();
+        let mut first_writes: BTreeMap<_, Vec<u64>> = BTreeMap::new();
         for risk in at_risk {
-            since.entry((risk.lane, risk.offset_bytes, risk.length_bytes)).or_default().push(risk.since);
+            first_writes
+                .entry((risk.lane, risk.offset_bytes, risk.length_bytes))
+                .or_default()
+                .push(risk.first_write);
         }
-        since.values_mut().for_each(|since| since.sort_unstable());
-        Self { since, longest: at_risk.iter().map(|risk| risk.length_bytes).max().unwrap_or(0) }
+        first_writes.values_mut().for_each(|writes| writes.sort_unstable());
+        Self { first_writes, longest: at_risk.iter().map(|risk| risk.length_bytes).max().unwrap_or(0) }
     }
 
     /// Returns the parts of `replaced` that may come back: offset and length of the range at risk, the number of its
@@ -56,10 +59,10 @@ impl Risks {
     fn parts(&self, replaced: &Replaced) -> Vec<(u64, u64, usize, Range<usize>)> {
         let Replaced { number, lane, offset_bytes, .. } = *replaced;
         let near = (lane, offset_bytes.saturating_sub(self.longest), 0)..(lane, replaced.end_bytes(), 0);
-        self.since
+        self.first_writes
             .range(near)
-            .map(|(&(_, offset, length), since)| {
-                let copies = since.partition_point(|&since| since <= number);
+            .map(|(&(_, offset, length), first_writes)| {
+                let copies = first_writes.partition_point(|&first| first <= number);
                 (offset, length, copies, replaced.overlap(offset, length))
             })
             .filter(|(_, _, copies, inside)| *copies > 0 && !inside.is_empty())

@@ -181,11 +181,11 @@ impl Device for CachedDrive {
     }
 
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
-        let at_risk = self.dirty.iter().map(|(&sector, &since)| AtRisk {
+        let at_risk = self.dirty.iter().map(|(&sector, &first_write)| AtRisk {
             lane: Lane(0),
             offset_bytes: sector * SECTOR,
             length_bytes: SECTOR,
-            since,
+            first_write,
         });
         Some(at_risk.collect())
     }

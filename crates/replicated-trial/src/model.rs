@@ -160,22 +160,24 @@ impl Model {
         let failed = self.in_flight.values().filter(|in_flight| numbered(&in_flight.request)).count();
         self.next_number += failed as u64;
         self.in_flight.clear();
-        let mut since = vec![u64::MAX; self.sectors.len()];
+        let mut first_write = vec![u64::MAX; self.sectors.len()];
         for risk in lost {
             for sector in sectors_of(risk.offset_bytes, risk.length_bytes) {
-                since[sector] = since[sector].min(risk.since);
+                first_write[sector] = first_write[sector].min(risk.first_write);
             }
         }
         let mut count = 0;
         for (sector, bytes) in found.as_slice().chunks(SECTOR as usize).enumerate() {
-            let (versions, since) = (&self.sectors[sector], since[sector]);
-            let seen =
-                || format!("sector {sector} holds {}: {versions:?}, lost from {since}", value_in(bytes));
-            let reported = |version: &Version| version.number.is_some_and(|number| number >= since);
+            let (versions, first_write) = (&self.sectors[sector], first_write[sector]);
+            let seen = || {
+                format!("sector {sector} holds {}: {versions:?}, lost from {first_write}", value_in(bytes))
+            };
+            let reported = |version: &Version| version.number.is_some_and(|number| number >= first_write);
             let wrong = versions.iter().any(|version| version.durable && reported(version));
             assert!(!wrong, "a flushed version is reported as lost: {}", seen());
-            let is_kept =
-                |version: &Version| version.durable || version.number.is_some_and(|number| number < since);
+            let is_kept = |version: &Version| {
+                version.durable || version.number.is_some_and(|number| number < first_write)
+            };
             let oldest = versions.iter().rposition(is_kept).expect("the first version is durable");
             let value = value_in(bytes);
             assert!(

@@ -176,7 +176,7 @@ impl WriteBuffer {
         write: Write,
         assign: impl FnOnce() -> Option<PlaneId>,
     ) -> Admission {
-        let Write { present, bytes, handle, number } = write;
+        let Write { present, bytes, handle, write_number } = write;
         if let Some(&slot) = self.newest.get(&lpn) {
             let entry = &mut self.entries[slot.index()];
             match entry.stage {
@@ -198,7 +198,7 @@ impl WriteBuffer {
                     entry.handle = handle;
                     entry.plane = if self.assigns { assign() } else { None };
                     self.policy.touch(slot.0, Access::Write);
-                    self.mark_dirty(slot, number);
+                    self.mark_dirty(slot, write_number);
                     return Admission::New;
                 }
                 // A version that drains cannot take it any more; a whole one must not where writes are not coalesced.
@@ -219,7 +219,7 @@ impl WriteBuffer {
             ..BufferedUnit::of(lpn)
         };
         self.policy.insert(slot.0, Page { number: lpn.0, package: self.package_of(plane), dirty: true });
-        self.mark_dirty(slot, number);
+        self.mark_dirty(slot, write_number);
         Admission::New
     }
 
@@ -228,7 +228,7 @@ impl WriteBuffer {
         let entry = &mut self.entries[slot.index()];
         debug_assert!(matches!(entry.stage, Stage::Free | Stage::Clean), "{:?} becomes dirty", entry.stage);
         entry.stage = Stage::Dirty;
-        entry.first_unflushed_write = write_number;
+        entry.first_write = write_number;
         entry.epoch = self.epochs.current();
         self.epochs.enter();
         self.dirty += 1;
@@ -276,7 +276,7 @@ impl WriteBuffer {
         let Some(slot) = self.room() else { return };
         self.newest.insert(lpn, slot);
         self.entries[slot.index()] =
-            BufferedUnit { stage: Stage::Clean, first_unflushed_write: NO_WRITE, ..BufferedUnit::of(lpn) };
+            BufferedUnit { stage: Stage::Clean, first_write: NO_WRITE, ..BufferedUnit::of(lpn) };
         self.policy.insert(slot.0, Page { number: lpn.0, package: 0, dirty: false });
     }
 
@@ -395,13 +395,8 @@ impl WriteBuffer {
                 BufferSlot(self.entries.len() as u32 - 1)
             });
             let stage = Stage::Chosen(cause);
-            self.entries[slot.index()] = BufferedUnit {
-                handle,
-                first_unflushed_write: NO_WRITE,
-                stage,
-                pad: true,
-                ..BufferedUnit::of(lpn)
-            };
+            self.entries[slot.index()] =
+                BufferedUnit { handle, first_write: NO_WRITE, stage, pad: true, ..BufferedUnit::of(lpn) };
             self.newest.insert(lpn, slot);
             self.drain_queue.push(0, slot);
         }
@@ -429,7 +424,7 @@ impl WriteBuffer {
                 // It is being programmed.
                 continue;
             }
-            newer.first_unflushed_write = newer.first_unflushed_write.min(older.first_unflushed_write);
+            newer.first_write = newer.first_write.min(older.first_write);
             // Each slot leaves an epoch when it is released. The older one is released first, and so has to leave the
             // newer epoch.
             if !older.pad {
@@ -508,7 +503,7 @@ impl WriteBuffer {
         self.supersede(slot);
         let entry = &mut self.entries[slot.index()];
         let unflushed = Unflushed {
-            first_write: std::mem::replace(&mut entry.first_unflushed_write, NO_WRITE),
+            first_write: std::mem::replace(&mut entry.first_write, NO_WRITE),
             epoch: entry.epoch,
         };
         match entry.stage {
@@ -554,9 +549,9 @@ impl WriteBuffer {
     pub(crate) fn at_risk(&self) -> impl Iterator<Item = (Lpn, u64)> {
         let volatile = |entry: &&BufferedUnit| {
             matches!(entry.stage, Stage::Dirty | Stage::Chosen(_) | Stage::Programming)
-                && entry.first_unflushed_write != NO_WRITE
+                && entry.first_write != NO_WRITE
         };
-        self.entries.iter().filter(volatile).map(|entry| (entry.lpn, entry.first_unflushed_write))
+        self.entries.iter().filter(volatile).map(|entry| (entry.lpn, entry.first_write))
     }
 
     /// Removes the unit in `slot`, for which no operation waits any more; the caller adds the slot to those that are

@@ -357,10 +357,10 @@ impl Drive {
     fn unflushed(&self) -> Vec<AtRisk> {
         let unit_bytes = self.transfers.unit_bytes;
         let capacity_bytes = self.kernel.profile().capacity_bytes;
-        let at_risk = self.volatile.writes.at_risk().map(|(lpn, since)| {
+        let at_risk = self.volatile.writes.at_risk().map(|(lpn, first_write)| {
             let offset_bytes = u64::from(lpn.0) * unit_bytes;
             let length_bytes = unit_bytes.min(capacity_bytes - offset_bytes);
-            AtRisk { lane: Lane(0), offset_bytes, length_bytes, since }
+            AtRisk { lane: Lane(0), offset_bytes, length_bytes, first_write }
         });
         at_risk.collect()
     }

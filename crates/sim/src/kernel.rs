@@ -46,8 +46,8 @@ pub(crate) struct InFlight<S> {
     outcome: Result<(), Failure>,
     /// Whether a transfer over the link has taken the command along.
     command_sent: bool,
-    /// Whether it has its place in the count of writes that a power cut could lose.
-    counted: bool,
+    /// Whether it has its number among the writes that a power cut could lose.
+    is_numbered: bool,
 }
 
 impl<S: Default> InFlight<S> {
@@ -66,7 +66,7 @@ impl<S: Default> InFlight<S> {
             submitted,
             outcome: Ok(()),
             command_sent: false,
-            counted: false,
+            is_numbered: false,
         }
     }
 }
@@ -127,8 +127,8 @@ pub(crate) struct Kernel<S> {
     flash: FlashArray,
     volatile: Volatile<S>,
     completed: Vec<Completion>,
-    /// The number of volatile writes: [`Kernel::volatile_writes_so_far`].
-    volatile_writes_so_far: u64,
+    /// [`Kernel::next_write_number`].
+    next_write_number: u64,
     /// Commands that had to wait in their submission queue.
     queued_commands: u64,
     /// An empty list, kept to spare its allocation.
@@ -160,7 +160,7 @@ impl<S> Kernel<S> {
                 loads: QueueLoads::new(config).map(Box::new),
             },
             completed: Vec::new(),
-            volatile_writes_so_far: 0,
+            next_write_number: 0,
             queued_commands: 0,
             finished: Vec::new(),
             accounts: None,
@@ -383,23 +383,21 @@ impl<S> Kernel<S> {
         self.flash.enqueue_run(owner, unit, places, self.now, &mut self.volatile.events);
     }
 
-    /// Returns the number of volatile writes, which are those that a power cut may lose: all but durable ones, from
-    /// when the buffer has wholly admitted them, or without a buffer from their completion.
-    ///
-    /// It is also the least number that a write can have which the buffer has still to admit:
-    /// [`flashlane_device::AtRisk`] numbers writes by completion, and buffered writes complete in the order in which
-    /// the buffer has admitted them.
+    /// Returns the number of the next write that a power cut may lose, which is the least number that a write can have
+    /// which the buffer has still to admit. All writes have a number but durable ones: from when the buffer has wholly
+    /// admitted them, or without a buffer from their completion. [`flashlane_device::AtRisk`] numbers them by
+    /// completion, and buffered writes complete in the order in which the buffer has admitted them.
     #[inline]
-    pub(crate) fn volatile_writes_so_far(&self) -> u64 {
-        self.volatile_writes_so_far
+    pub(crate) fn next_write_number(&self) -> u64 {
+        self.next_write_number
     }
 
-    /// Counts a write that the buffer has wholly admitted: a power cut could lose it.
-    pub(crate) fn count_volatile_write(&mut self, slot: RequestSlot) {
+    /// Gives a write that the buffer has wholly admitted its number: a power cut could lose it.
+    pub(crate) fn number_write(&mut self, slot: RequestSlot) {
         let request = &mut self.volatile.requests[slot];
-        debug_assert!(request.is_volatile_write() && !request.counted);
-        request.counted = true;
-        self.volatile_writes_so_far += 1;
+        debug_assert!(request.is_volatile_write() && !request.is_numbered);
+        request.is_numbered = true;
+        self.next_write_number += 1;
     }
 
     // Where the time of requests goes. Without accounts all of this does nothing.
@@ -514,7 +512,7 @@ impl<S> Kernel<S> {
     #[inline]
     fn push_completion(&mut self, slot: RequestSlot) {
         let request = &self.volatile.requests[slot];
-        self.volatile_writes_so_far += u64::from(request.is_volatile_write() && !request.counted);
+        self.next_write_number += u64::from(request.is_volatile_write() && !request.is_numbered);
         if let Some(accounts) = &mut self.accounts {
             accounts.completed(slot, request.id, self.now);
         }

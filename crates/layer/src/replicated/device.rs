@@ -66,11 +66,11 @@ impl<B: Below> Device for Replicated<B> {
         let below = self.below.device().at_risk()?;
         let mut at_risk = self.log.as_ref()?.translate(&below, &self.layout);
         let page_bytes = self.layout.page_bytes;
-        at_risk.extend(self.behind().map(|(page, since)| AtRisk {
+        at_risk.extend(self.behind().map(|(page, first_write)| AtRisk {
             lane: Lane(0),
             offset_bytes: u64::from(page) * page_bytes,
             length_bytes: page_bytes,
-            since,
+            first_write,
         }));
         Some(at_risk)
     }

@@ -51,11 +51,12 @@ impl RiskLog {
         let mut first: BTreeMap<u32, u64> = BTreeMap::new();
         for risk in below {
             for (page, _, _) in layout.pages_in(risk.offset_bytes, risk.length_bytes) {
-                let since = first.entry(page).or_insert(risk.since);
-                *since = risk.since.min(*since);
+                let first_write = first.entry(page).or_insert(risk.first_write);
+                *first_write = risk.first_write.min(*first_write);
             }
         }
-        self.writes.retain(|(page, number), _| first.get(page).is_some_and(|since| number >= since));
+        self.writes
+            .retain(|(page, number), _| first.get(page).is_some_and(|first_write| number >= first_write));
         self.kept = self.writes.len();
     }
 
@@ -66,14 +67,14 @@ impl RiskLog {
             for (page, from, length) in layout.pages_in(risk.offset_bytes, risk.length_bytes) {
                 let overlaps =
                     |write: &&Logged| write.from < from + length && from < write.from + write.length;
-                let later = self.writes.range((page, risk.since)..=(page, u64::MAX));
+                let later = self.writes.range((page, risk.first_write)..=(page, u64::MAX));
                 if let Some(first) = later.map(|(_, write)| write).find(overlaps) {
                     let offset_bytes = u64::from(page) * layout.page_bytes + from;
                     found.push(AtRisk {
                         lane: Lane(0),
                         offset_bytes,
                         length_bytes: length,
-                        since: first.number,
+                        first_write: first.number,
                     });
                 }
             }
@@ -88,8 +89,8 @@ mod tests {
 
     const LAYOUT: Layout = Layout { partitions: 2, page_bytes: 10, data_pages: 4, slots: 1 };
 
-    fn risk(offset_bytes: u64, length_bytes: u64, since: u64) -> AtRisk {
-        AtRisk { lane: Lane(0), offset_bytes, length_bytes, since }
+    fn risk(offset_bytes: u64, length_bytes: u64, first_write: u64) -> AtRisk {
+        AtRisk { lane: Lane(0), offset_bytes, length_bytes, first_write }
     }
 
     #[test]

@@ -9,8 +9,8 @@ fn make(settings: &[(&str, &str)]) -> WriteBuffer {
 }
 
 /// The write of a whole unit with this handle and number.
-fn whole(handle: u16, number: u64) -> Write {
-    Write { present: UnitParts::WHOLE, bytes: 4096, handle: PlacementHandle(handle), number }
+fn whole(handle: u16, write_number: u64) -> Write {
+    Write { present: UnitParts::WHOLE, bytes: 4096, handle: PlacementHandle(handle), write_number }
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn versions_reach_flash_in_order_and_before_their_flush_ends() {
             let first_at_risk = buffered.iter().copied().find(|&write| write > safe);
             let said = buffer
                 .at_risk()
-                .map(|(_, since)| since)
+                .map(|(_, first_write)| first_write)
                 .chain(unflushed.map(|unflushed| unflushed.first_write))
                 .min();
             if let Some(first) = first_at_risk {

@@ -37,8 +37,8 @@ pub(crate) struct Write {
     pub(crate) bytes: u32,
     /// The placement handle, which all of the unit has from then on.
     pub(crate) handle: PlacementHandle,
-    /// The number of the write.
-    pub(crate) number: u64,
+    /// The number of the write, or a lower one (`Kernel::next_write_number`).
+    pub(crate) write_number: u64,
 }
 
 /// A buffered mapping unit.
@@ -57,9 +57,8 @@ pub(crate) struct BufferedUnit {
     pub(super) written_bytes: u64,
     /// The flush epoch in which it was first written.
     pub(super) epoch: u64,
-    /// The number of the first write that is here and not on flash, or a lower one (`Kernel::volatile_writes_so_far`);
-    /// [`NO_WRITE`] where there is none.
-    pub(super) first_unflushed_write: u64,
+    /// The [`Write::write_number`] of the first write that is here and not on flash; [`NO_WRITE`] where there is none.
+    pub(super) first_write: u64,
     pub(super) stage: Stage,
     /// The slot of the version before this one, if that was chosen or programming when this one was admitted.
     pub(super) older_version: Option<BufferSlot>,

@@ -227,8 +227,8 @@ impl ReadPath {
             false => read.bus_bytes,
             true => u64::from(self.piece_of(kernel, slot, read.lpn).bytes),
         };
-        self.transfers.transfer_out(kernel, slot, read.units, bytes);
-        kernel.in_flight_mut(slot).units_read(read.units)
+        self.transfers.transfer_out(kernel, slot, read.reads, bytes);
+        kernel.in_flight_mut(slot).units_read(read.reads)
     }
 
     /// The piece of a request in a mapping unit that it touches.

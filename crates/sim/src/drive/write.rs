@@ -244,13 +244,14 @@ impl WritePath {
     /// Admits a write's mapping units to the buffer as far as there is room. Returns whether all of them are in.
     fn admit(&mut self, kernel: &mut DriveKernel, translation: &mut Translation, slot: RequestSlot) -> bool {
         let unit_bytes = self.transfers.unit_bytes;
-        let number = kernel.volatile_writes_so_far();
+        let write_number = kernel.next_write_number();
         let in_flight = kernel.in_flight_mut(slot);
         let Request { offset_bytes, length_bytes, handle, .. } = in_flight.request();
         let buffer = self.buffer.as_mut().expect("writes are admitted to a buffer");
         for piece in pieces_after(in_flight.admitted_units(), offset_bytes, length_bytes, unit_bytes) {
             let assign = || translation.assign(piece.lpn);
-            let write = Write { present: piece.covered(unit_bytes), bytes: piece.bytes, handle, number };
+            let write =
+                Write { present: piece.covered(unit_bytes), bytes: piece.bytes, handle, write_number };
             match buffer.admit(piece.lpn, write, assign) {
                 Admission::New => {}
                 Admission::Absorbed => self.counts.absorbed += 1,
@@ -263,7 +264,7 @@ impl WritePath {
 
     /// The buffer has all mapping units of a write, which is acknowledged after the buffer's latency.
     fn start_acknowledgement(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
-        kernel.count_volatile_write(slot);
+        kernel.number_write(slot);
         kernel.in_flight_mut(slot).end_admission();
         if self.latency.is_zero() {
             self.acknowledge(kernel, slot);

@@ -40,7 +40,7 @@ pub(super) struct InOrderScheduler {
 struct DieShare {
     /// The plane of the first.
     plane: PlaneId,
-    units: u32,
+    programs: u32,
     array: Duration,
     /// When the last of them ends.
     ends: Instant,
@@ -104,24 +104,25 @@ impl InOrderScheduler {
             let nominal = self.media.timing().programming(unit.page_type, fills_block);
             let die = self.media.die_of(plane);
             let share = &mut self.shares[die.index()];
-            if share.units == 0 {
+            if share.programs == 0 {
                 self.sharing.push(die);
                 *share =
                     DieShare { plane, ends: self.dies[die.index()].begins_next(now), ..DieShare::default() };
             }
             self.media.run_bus(bus, share.ends);
             let array = self.media.run_array(ArrayTime::of_program(nominal), || 1, share.ends + bus);
-            share.units += 1;
+            share.programs += 1;
             share.array += array;
             share.ends += bus + array;
         }
         let mut sharing = std::mem::take(&mut self.sharing);
         for die in sharing.drain(..) {
-            let DieShare { plane, units, array, .. } = std::mem::take(&mut self.shares[die.index()]);
-            let all = Program { units, bus_bytes: unit.bus_bytes * u64::from(units), ..unit };
+            let DieShare { plane, programs, array, .. } = std::mem::take(&mut self.shares[die.index()]);
+            let all = Program { programs, bus_bytes: unit.bus_bytes * u64::from(programs), ..unit };
             let program = FlashOperation::program(owner, plane, unit.lpn, all.bus_bytes);
             let program = FlashOperation { work: Work::Program(all), ..program };
-            let own = OwnTimes { deferred: Duration::ZERO, array, bus: bus * u64::from(units), retries: 0 };
+            let own =
+                OwnTimes { deferred: Duration::ZERO, array, bus: bus * u64::from(programs), retries: 0 };
             self.push(die, &program, own, now, events);
         }
         self.sharing = sharing;
@@ -192,12 +193,12 @@ fn join(
         return false;
     }
     match (&mut last.work, next.work) {
-        (Work::Program(Program { units, bus_bytes, .. }), Work::Program(next)) if joins_programs => {
-            (*units, *bus_bytes) = (*units + next.units, *bus_bytes + next.bus_bytes);
+        (Work::Program(Program { programs, bus_bytes, .. }), Work::Program(next)) if joins_programs => {
+            (*programs, *bus_bytes) = (*programs + next.programs, *bus_bytes + next.bus_bytes);
             true
         }
-        (Work::Read(Read { units, bus_bytes, .. }), Work::Read(next)) if joins_reads => {
-            (*units, *bus_bytes) = (*units + next.units, *bus_bytes + next.bus_bytes);
+        (Work::Read(Read { reads, bus_bytes, .. }), Work::Read(next)) if joins_reads => {
+            (*reads, *bus_bytes) = (*reads + next.reads, *bus_bytes + next.bus_bytes);
             true
         }
         _ => false,

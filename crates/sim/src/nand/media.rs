@@ -119,8 +119,8 @@ impl Media {
         match &operation.work {
             // Those of GC are counted by the translation layer.
             Work::Read(_) if matches!(operation.owner, Owner::None | Owner::Gc | Owner::IdleGc) => {}
-            Work::Read(read) => self.counters.reads += u64::from(read.units),
-            Work::Program(program) => self.counters.programs += u64::from(program.units),
+            Work::Read(read) => self.counters.reads += u64::from(read.reads),
+            Work::Program(program) => self.counters.programs += u64::from(program.programs),
             Work::Gc(_) | Work::Erase(_) => {}
         }
         if operation.owner.waits() {

@@ -10,7 +10,7 @@
 //! Invariants: an operation is in the list of its kind and plane while it is in its queue, in the same order; only the
 //! first of a list is taken out, except for a readahead that is promoted.
 
-use super::operation::{FlashOperation, Gc, Program, Read, Work};
+use super::operation::{FlashOperation, Gc, Work};
 use super::queue::{OpSlot, Operations, Queue};
 use crate::ids::{DieId, PlaneId, PlaneOfDie, ProgramGroup};
 #[cfg(test)]
@@ -124,7 +124,7 @@ impl MultiPlaneIndex {
         );
         let list = match operation.work {
             Work::Gc(_) | Work::Erase(_) => FREEING,
-            Work::Read(Read { units: 2.., .. }) | Work::Program(Program { units: 2.., .. }) => return None,
+            _ if operation.planes() > 1 => return None,
             Work::Read(_) if operation.class.is_host_read() => HOST_READS,
             Work::Read(_) => OTHER_READS,
             Work::Program(_) => PROGRAMS,
@@ -243,15 +243,15 @@ impl MultiPlaneIndex {
     /// Joins to `op`, which was taken out, those in `queue` that can share its array time, in their order. Says how
     /// many of them are on other planes.
     pub(super) fn join(&mut self, ops: &mut Operations, queue: &mut Queue, id: DieQueue, op: OpSlot) -> u64 {
-        let FlashOperation { work, plane, .. } = ops[op].operation;
-        let units = match work {
-            Work::Read(Read { units, .. }) | Work::Program(Program { units, .. }) => units,
-            Work::Gc(_) | Work::Erase(_) => return 0,
-        };
-        if queue.is_empty() || units > 1 || !self.multi_plane && self.units_per_program == 1 {
+        let operation = ops[op].operation;
+        if matches!(operation.work, Work::Gc(_) | Work::Erase(_)) {
+            return 0;
+        }
+        if queue.is_empty() || operation.planes() > 1 || !self.multi_plane && self.units_per_program == 1 {
             return 0; // nothing waits, it is on all planes already, or it has none beside it
         }
         self.find_freeing(ops, id);
+        let FlashOperation { work, plane, .. } = operation;
         let own = self.of_die(plane);
         let planes = if self.multi_plane { 0..self.planes_per_die } else { own.0..own.0 + 1 };
         for plane in planes.map(PlaneOfDie) {

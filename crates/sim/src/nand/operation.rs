@@ -57,9 +57,9 @@ impl Owner {
 pub struct Read {
     /// The mapping unit that is read, or [`Lpn::NONE`].
     pub lpn: Lpn,
-    /// Mapping units that this stands for: one, but for GC on several planes at once, and for operations that
-    /// [`super::FlashArray`] reports as one.
-    pub units: u32,
+    /// Single reads that this stands for, those for the host of a mapping unit each: one, but for GC on several planes
+    /// at once, and for operations that [`super::FlashArray`] reports as one.
+    pub reads: u32,
     /// Bytes over the channel's bus.
     pub bus_bytes: u64,
     /// The type of its page.
@@ -77,7 +77,7 @@ impl Read {
     pub fn of(lpn: Lpn, bus_bytes: u64) -> Self {
         Self {
             lpn,
-            units: 1,
+            reads: 1,
             bus_bytes,
             page_type: PageType::MEAN,
             page: FlashPage::ALONE,
@@ -98,8 +98,8 @@ impl Read {
 pub struct Program {
     /// The mapping unit that is programmed, or [`Lpn::NONE`].
     pub lpn: Lpn,
-    /// Mapping units that this stands for, as for [`Read`]; also those of a program on all planes of a die at once.
-    pub units: u32,
+    /// Single programs that this stands for, as for [`Read`]; also those of a program on all planes of a die at once.
+    pub programs: u32,
     /// Bytes over the channel's bus.
     pub bus_bytes: u64,
     /// Whether it fills its block, so that the block's summary is written.
@@ -118,7 +118,7 @@ impl Program {
         let (page_type, program_group) = (PageType::MEAN, ProgramGroup::NONE);
         Self {
             lpn,
-            units: 1,
+            programs: 1,
             bus_bytes,
             fills_block: false,
             waits_for_group: false,
@@ -243,11 +243,14 @@ impl FlashOperation {
         }
     }
 
-    /// Planes that are busy with this at once, for a drive that queues operations: one mapping unit is on each.
+    /// Planes that are busy with this at once, for a drive that queues operations: each has one of the single reads or
+    /// programs.
     #[inline]
     pub fn planes(&self) -> u32 {
         match self.work {
-            Work::Read(Read { units, .. }) | Work::Program(Program { units, .. }) => units,
+            Work::Read(Read { reads: planes, .. }) | Work::Program(Program { programs: planes, .. }) => {
+                planes
+            }
             Work::Gc(Gc { planes, .. }) | Work::Erase(Erase { planes, .. }) => planes,
         }
     }

@@ -223,10 +223,10 @@ impl Sdf {
                     self.counts.pages_unreadable += 1;
                     self.kernel.in_flight_mut(slot).fail(Failure::Unreadable);
                 }
-                self.send(slot, read.units, read.bus_bytes, Direction::Out);
+                self.send(slot, read.reads, read.bus_bytes, Direction::Out);
             }
             Work::Program(program) => {
-                if !self.done(slot, program.units) {
+                if !self.done(slot, program.programs) {
                     self.write_on(slot);
                 }
             }
@@ -244,5 +244,5 @@ impl Sdf {
 
 /// The program of a row on as many planes.
 fn program(row: u32, planes: u32, bus_bytes: u64) -> Work {
-    Work::Program(Program { units: planes, ..Program::of(Lpn(row), bus_bytes) })
+    Work::Program(Program { programs: planes, ..Program::of(Lpn(row), bus_bytes) })
 }

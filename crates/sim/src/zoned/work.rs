@@ -158,7 +158,7 @@ impl Zoned {
         let first_page = program * self.shape.program_pages();
         let place = self.shape.page(zone, first_page);
         let work = Work::Program(Program {
-            units: self.shape.planes_at_once,
+            programs: self.shape.planes_at_once,
             page_type: match self.shape.programs_word_lines() {
                 true => PageType::MEAN,
                 false => self.page_type(place.page_of_block),
@@ -328,7 +328,7 @@ impl Zoned {
                     self.counts.pages_unreadable += 1;
                     self.kernel.in_flight_mut(slot).fail(Failure::Unreadable);
                 }
-                self.send(slot, read.units, read.bus_bytes, Direction::Out);
+                self.send(slot, read.reads, read.bus_bytes, Direction::Out);
             }
             (Owner::Request(slot), Work::Program(program)) => self.padded(slot, program.lpn.0),
             (Owner::Request(slot), Work::Erase(_)) => {

@@ -248,15 +248,16 @@ fn blocks_are_padded_with_what_flash_has_of_them() {
 fn flush_waits_for_the_durable_write_that_superseded_a_copy() {
     let mut drive = drive(&[("compat.disksim.completions_wait", "false")]);
     latency_ns(&mut drive, Request::write(0, 0, 8192));
-    let since = |drive: &Drive| drive.at_risk().unwrap().iter().map(|risk| risk.since).collect::<Vec<_>>();
-    assert_eq!(since(&drive), [0]);
+    let first_writes =
+        |drive: &Drive| drive.at_risk().unwrap().iter().map(|risk| risk.first_write).collect::<Vec<_>>();
+    assert_eq!(first_writes(&drive), [0]);
     drive.submit(Request::write(1, 0, 4096).durable()).unwrap();
     drive.submit(Request::flush(2)).unwrap();
     let mut out = Vec::new();
     while !out.iter().any(|completion: &Completion| completion.id.0 == 2) {
         drive.reap(Instant::FAR, &mut out);
     }
-    assert_eq!(since(&drive), [0; 0], "the first write had completed before the flush came");
+    assert_eq!(first_writes(&drive), [0; 0], "the first write had completed before the flush came");
 }
 
 #[test]
@@ -279,7 +280,7 @@ fn a_buffer_for_parts_lets_whole_pages_past() {
     assert_eq!(counters.get("flash_pages_programmed"), Some(2));
     // Its number is that of a write that completed.
     latency_ns(&mut drive, Request::write(5, 4 * page, quarter));
-    assert_eq!(drive.at_risk().unwrap()[0].since, 5);
+    assert_eq!(drive.at_risk().unwrap()[0].first_write, 5);
 }
 
 #[test]

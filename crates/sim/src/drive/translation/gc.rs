@@ -132,12 +132,12 @@ impl Translation {
         for nth in 0..pages_read {
             let units = (nth + 1) * moves / pages_read - nth * moves / pages_read;
             let read = Read::of(lpn, on_all_bytes * u64::from(units));
-            let read = Read { units: planes, page_type: moved_from, ..read };
+            let read = Read { reads: planes, page_type: moved_from, ..read };
             kernel.enqueue(scheduling.operation(plane, Work::Read(read)));
         }
         for at in (0..moves).step_by(together as usize) {
             let bus_bytes = on_all_bytes * u64::from(together.min(moves - at));
-            let program = Program { units: planes, ..Program::of(lpn, bus_bytes) };
+            let program = Program { programs: planes, ..Program::of(lpn, bus_bytes) };
             kernel.enqueue(scheduling.operation(plane, Work::Program(program)));
         }
     }

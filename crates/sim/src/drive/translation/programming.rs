@@ -130,7 +130,7 @@ impl Translation {
     ) -> FlashOperation {
         let program = Program {
             lpn,
-            units: 1,
+            programs: 1,
             bus_bytes: self.unit_bytes,
             fills_block: place.fills_block,
             waits_for_group: place.waits_for_group && may_wait,

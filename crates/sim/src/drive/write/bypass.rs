@@ -97,7 +97,7 @@ impl WritePath {
         if !self.bypassed.is_empty() {
             self.bypass_completed(kernel, program.lpn, slot);
         }
-        self.transfers.units_durable(kernel, slot, program.units);
+        self.transfers.units_durable(kernel, slot, program.programs);
     }
 
     /// A write that may have bypassed a buffered mapping unit is durable there, or failed.

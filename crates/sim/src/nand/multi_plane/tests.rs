@@ -5,6 +5,7 @@ use super::super::queue::Node;
 use super::*;
 use crate::ids::Lpn;
 use crate::nand::PageType;
+use crate::nand::Read;
 use crate::slab::{LOOKS, Slab};
 use flashlane_base::{Random, Seed};
 use flashlane_policy::scheduling::Class;
@@ -104,8 +105,8 @@ fn operation(random: &mut Random, cleaned_together: bool) -> FlashOperation {
     };
     if operation.class != Class::HostRead && random.chance(0.1) {
         match &mut operation.work {
-            Work::Read(read) => read.units = PLANES,
-            Work::Program(program) => program.units = PLANES,
+            Work::Read(read) => read.reads = PLANES,
+            Work::Program(program) => program.programs = PLANES,
             Work::Gc(_) | Work::Erase(_) => {}
         }
     }

@@ -191,7 +191,7 @@ fn multi_plane_operations_are_counted_once_whatever_their_planes() {
     (0..4).for_each(|plane| flash.enqueue(read(plane, 1 + plane), now, &mut events));
     while !run_until_finished(&mut flash, &mut now, &mut events).is_empty() {}
     assert_eq!(flash.media.counters().multi_plane, 1);
-    let program = Program { units: 4, ..Program::of(Lpn(0), 4 * 4096) };
+    let program = Program { programs: 4, ..Program::of(Lpn(0), 4 * 4096) };
     let gc = Gc { moves: 2, pages_read: 2, planes: 4, ..GC };
     // Two moves and an erase are three.
     for (work, count) in

@@ -51,18 +51,18 @@ impl QueuedScheduler {
         slowest + if fills_block { self.media.timing().summary } else { Duration::ZERO }
     }
 
-    /// How long an operation, with all its units, is on the bus.
+    /// How long an operation, on all its planes, is on the bus.
     pub(super) fn bus_time(&self, op: OpSlot) -> Duration {
         let timing = self.media.timing();
-        let (units, bytes) = match self.ops[op].operation.work {
+        let (planes, bytes) = match self.ops[op].operation.work {
             Work::Gc(gc) => return self.rules.gc.bus_time(&gc, timing),
             Work::Erase(_) => unreachable!("an erase carries no data"),
-            Work::Read(read) => (read.units, read.bus_bytes),
-            Work::Program(program) => (program.units, program.bus_bytes),
+            Work::Read(read) => (read.reads, read.bus_bytes),
+            Work::Program(program) => (program.programs, program.bus_bytes),
         };
-        match units {
+        match planes {
             // The pages of several planes, one after the other.
-            2.. => timing.bus(bytes / u64::from(units)) * u64::from(units),
+            2.. => timing.bus(bytes / u64::from(planes)) * u64::from(planes),
             _ => timing.bus(bytes),
         }
     }
