@@ -5,7 +5,7 @@
 //! and the new value.
 
 use crate::Target;
-use flashlane_report::{PageInput, Report, page};
+use flashlane_report::{PageInput, Report, render_page};
 use serde_json::{Value, json};
 
 pub(crate) const TARGET: Target = Target {
@@ -41,7 +41,7 @@ fn body(data: &[u8]) {
         assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
     }
     report.csv();
-    let drawn = page(&[PageInput { report: &report, samples: None }]);
+    let drawn = render_page(&[PageInput { report: &report, samples: None }]);
     assert!(drawn.ends_with("</html>\n"));
 }
 

@@ -177,7 +177,7 @@ pub struct PageInput<'a> {
 }
 
 /// Renders results as one self-contained HTML page that needs no network.
-pub fn page(results: &[PageInput<'_>]) -> String {
+pub fn render_page(results: &[PageInput<'_>]) -> String {
     page::render(&results.iter().map(section).collect::<Vec<_>>())
 }
 

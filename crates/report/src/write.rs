@@ -5,7 +5,7 @@
 //! `directory` decides which files those are; all others remain.
 
 use crate::directory::{Directory, PAGE, RESULT, SAMPLES, figure_file};
-use crate::{PageInput, Report, ReportError, Samples, page};
+use crate::{PageInput, Report, ReportError, Samples, render_page};
 use flashlane_files::{AtomicFile, remove_if};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -69,7 +69,7 @@ pub fn write_all(
     for (name, drawing) in drawings {
         files.put(&name, |out| out.write_all(drawing.as_bytes()))?;
     }
-    files.put(PAGE, |out| out.write_all(page(&[PageInput { report, samples }]).as_bytes()))?;
+    files.put(PAGE, |out| out.write_all(render_page(&[PageInput { report, samples }]).as_bytes()))?;
     if !stale.is_empty() {
         for (name, old) in stale {
             // A file that cannot be removed remains, and is no longer listed. So does one that came to its name
@@ -90,7 +90,7 @@ pub fn write_all(
 /// As [`write_all`].
 pub fn write_page(dir: &Path, force: bool, results: &[PageInput<'_>]) -> Result<PathBuf, ReportError> {
     let mut files = Files::begin(dir, force)?;
-    files.put(PAGE, |out| out.write_all(page(results).as_bytes()))?;
+    files.put(PAGE, |out| out.write_all(render_page(results).as_bytes()))?;
     Ok(dir.join(PAGE))
 }
 

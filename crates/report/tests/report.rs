@@ -26,7 +26,7 @@ fn page(results: &[Value]) -> String {
     let reports: Vec<Report> = results.iter().map(|result| Report::read(result.clone()).unwrap()).collect();
     let shown: Vec<PageInput<'_>> =
         reports.iter().map(|report| PageInput { report, samples: None }).collect();
-    flashlane_report::page(&shown)
+    flashlane_report::render_page(&shown)
 }
 
 fn fixtures() -> [Value; 3] {

@@ -66,7 +66,7 @@ fn texts_of_each_kind() {
 #[test]
 fn words_of_the_page_of_each_kind() {
     for (name, report) in fixtures() {
-        let page = flashlane_report::page(&[PageInput { report: &report, samples: None }]);
+        let page = flashlane_report::render_page(&[PageInput { report: &report, samples: None }]);
         // Each release has another one.
         let words = words(&page).replace(env!("CARGO_PKG_VERSION"), "VERSION");
         insta::assert_snapshot!(format!("{name}-page"), words);
@@ -93,7 +93,7 @@ fn several_results_are_compared_by_kind() {
     assert_eq!(probe.csv(), probe_csv);
     insta::assert_snapshot!("several-csv", comparison.replace('\r', ""));
     let shown = results.map(|report| PageInput { report, samples: None });
-    let words = words(&flashlane_report::page(&shown));
+    let words = words(&flashlane_report::render_page(&shown));
     let compared = words.split_once("Plots side by side").expect("plots follow").0;
     insta::assert_snapshot!("several-page", compared);
 }
