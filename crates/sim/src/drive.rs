@@ -210,12 +210,12 @@ impl Drive {
         let request = &self.kernel.in_flight(slot).request();
         let locks = lock.is_some() && reads.needs_flash(request, writes, &self.translation);
         if !locks || self.acquire_lock_or_wait(LockMode::Read, slot) {
-            self.read(slot);
+            self.serve_read(slot);
         }
     }
 
     /// Serves a read, and reads ahead of the host.
-    fn read(&mut self, slot: RequestSlot) {
+    fn serve_read(&mut self, slot: RequestSlot) {
         self.kernel.charge(slot, Part::Queue);
         let request = self.kernel.in_flight(slot).request();
         let Volatile { reads, writes, .. } = &mut self.volatile;
@@ -287,7 +287,7 @@ impl Drive {
             match owner {
                 LockOwner::Readahead(lpn) => self.start_readahead(lpn),
                 LockOwner::Request(slot) => match self.kernel.in_flight(slot).request().operation {
-                    Operation::Read => self.read(slot),
+                    Operation::Read => self.serve_read(slot),
                     _ => self.start_write(slot),
                 },
             }
@@ -396,7 +396,7 @@ impl FrontEnd for Drive {
     fn transfer_ended(&mut self, transfer: Transfer) {
         let slot = transfer.request;
         match transfer.direction {
-            Direction::Out => self.transfers.complete_units(&mut self.kernel, slot, transfer.units),
+            Direction::Out => self.transfers.transfer_out_ended(&mut self.kernel, transfer),
             Direction::In => self.data_received(slot),
         }
         self.volatile.commands.transfer_ended();

@@ -2,7 +2,7 @@
 //!
 //! It owns the clock with the hash over all events, the event queue, the host's submission queues, the link to the
 //! host, the flash array, and the table of requests in flight. What a front end adds, and the loop over the events of
-//! both, is in [`mod@run`].
+//! both, is in [`event_loop`].
 //!
 //! Invariants:
 //! - time never goes back, and of events at one time those of the link go first;
@@ -10,9 +10,9 @@
 //!   cut;
 //! - no more requests are in flight than the profile's depth.
 
-mod run;
+mod event_loop;
 
-pub(crate) use run::{FrontEnd, run};
+pub(crate) use event_loop::{FrontEnd, run};
 
 use crate::account::{TimeAccount, TimeAccounts};
 use crate::config::DriveConfig;

@@ -1,7 +1,7 @@
 //! What crosses the link of a request: its command and data, and where completions cross it, its completion. The last
 //! transfer of a request completes it.
 
-use super::request::{ACKNOWLEDGEMENT, DriveKernel};
+use super::request::DriveKernel;
 use crate::host_port::{Direction, Transfer};
 use crate::ids::RequestSlot;
 
@@ -40,33 +40,22 @@ impl LinkTransfers {
         kernel.send(Transfer { request: slot, units, direction: Direction::Out }, bytes, carried);
     }
 
-    /// Mapping units of a write are durable.
+    /// A transfer to the host has ended: of mapping units of a read, which completes with the last of them, or of the
+    /// completion of a write.
     #[inline]
-    pub(super) fn units_durable(&self, kernel: &mut DriveKernel, slot: RequestSlot, units: u32) {
-        self.complete_write_units(kernel, slot, units);
-    }
-
-    /// The firmware acknowledges a buffered write.
-    #[inline]
-    pub(super) fn acknowledged(&self, kernel: &mut DriveKernel, slot: RequestSlot) {
-        self.complete_write_units(kernel, slot, ACKNOWLEDGEMENT);
-    }
-
-    /// Completes mapping units of a write: at once, or when its completion has crossed the link.
-    #[inline]
-    fn complete_write_units(&self, kernel: &mut DriveKernel, slot: RequestSlot, units: u32) {
-        if self.completions_cross_link && kernel.in_flight(slot).is_rest(units) {
-            // The completion stands for these units, but carries no data.
-            kernel.send(Transfer { request: slot, units, direction: Direction::Out }, 0, 0);
-        } else {
-            self.complete_units(kernel, slot, units);
+    pub(super) fn transfer_out_ended(&self, kernel: &mut DriveKernel, transfer: Transfer) {
+        let request = kernel.in_flight_mut(transfer.request);
+        if request.is_reported() || request.end_units(transfer.units) {
+            kernel.complete(transfer.request);
         }
     }
 
-    /// Mapping units of a request are done; with the last of them it completes.
+    /// A write is acknowledged or durable: it completes at once, or when its completion has crossed the link.
     #[inline]
-    pub(super) fn complete_units(&self, kernel: &mut DriveKernel, slot: RequestSlot, units: u32) {
-        if kernel.in_flight_mut(slot).end_units(units) {
+    pub(super) fn complete_write(&self, kernel: &mut DriveKernel, slot: RequestSlot) {
+        if self.completions_cross_link {
+            kernel.send(Transfer { request: slot, units: 0, direction: Direction::Out }, 0, 0);
+        } else {
             kernel.complete(slot);
         }
     }

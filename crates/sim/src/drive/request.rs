@@ -15,9 +15,6 @@ use crate::kernel::{InFlight, Kernel};
 use crate::pieces::{Piece, pieces};
 use flashlane_device::Request;
 
-/// What a buffered write has left to do: on the way to the host its acknowledgement counts as one mapping unit.
-pub(super) const ACKNOWLEDGEMENT: u32 = 1;
-
 /// Where a request stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestStage {
@@ -159,18 +156,21 @@ impl DriveRequest {
         epoch
     }
 
-    /// Returns whether `units` are all that a write has left; a buffered one has its [`ACKNOWLEDGEMENT`] left.
+    /// Buffered → acknowledged.
     #[inline]
-    pub(super) fn is_rest(&self, units: u32) -> bool {
-        match self.stage() {
-            RequestStage::Programming { left } => left == units,
-            RequestStage::Buffered => units == ACKNOWLEDGEMENT,
-            stage => unreachable!("{stage:?} has nothing to complete"),
-        }
+    pub(super) fn acknowledge(&mut self) {
+        debug_assert_eq!(self.stage(), RequestStage::Buffered);
+        self.change(RequestStage::Acknowledged);
     }
 
-    /// Mapping units are done. Returns whether they were the last; those of a bypassing write make it durable. Buffered
-    /// → acknowledged.
+    /// Returns whether the drive reports the request as complete.
+    #[inline]
+    pub(super) fn is_reported(&self) -> bool {
+        matches!(self.stage(), RequestStage::Acknowledged | RequestStage::Durable)
+    }
+
+    /// Mapping units of a read have crossed the link, or those of a bypassing write are durable or have failed. Returns
+    /// whether they were the last; those of a write make it durable.
     #[inline]
     pub(super) fn end_units(&mut self, units: u32) -> bool {
         match &mut self.state.stage {
@@ -187,11 +187,6 @@ impl DriveRequest {
                     self.change(RequestStage::Durable);
                 }
                 durable
-            }
-            RequestStage::Buffered => {
-                debug_assert_eq!(units, ACKNOWLEDGEMENT, "its units are done when they are on flash");
-                self.change(RequestStage::Acknowledged);
-                true
             }
             stage => unreachable!("{stage:?} has no units to do"),
         }

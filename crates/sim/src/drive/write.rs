@@ -1,33 +1,40 @@
 //! The path of a write: over the link, into the buffer or bypassing it, to flash. Trims and flushes, too.
 //!
 //! ```text
-//! Drive::submit ─> Kernel::accept … the host's submission … submitted ─> send_command
-//!          ─> start_command ─> start_write
-//!          … the link … transfer_ended ─> data_received
-//! store ─┬─ into the buffer: admit (where the profile says so, a unit's plane is chosen here), start_acknowledgement
-//!        │                   … buffer_latency_over ─> acknowledge ──> completion
-//!        │                   drain: write_unit (read missing parts), program … drained: release the slot
-//!        └─ bypass: write_bypassing: write_unit (read missing parts), program … programmed ──> completion
-//!           of a drive without a buffer: units written in part like these, whole ones by program_run:
-//!           Translation::program_run ─> Ftl::place_run, Kernel::enqueue_run
-//! program: Translation::look_up_for_write (may wait for the map), place_and_program, which is
-//!          Translation::program ─> Ftl::place, or place_on the chosen plane (runs GC in the tables: `ftl::page::gc`),
-//!          Kernel::enqueue, or where GC is due enqueue_with_gc: GC that must precede, the program, other GC
-//!          … the flash array … flash_finished ─> Drive::flash_operation_finished
+//! Drive::submit           Kernel::check, Kernel::accept
+//!   … the host's submission cost; on a drive with several queues, the wait in one of them …
+//! Drive::fetched          send_command (may wait for the link), start_command (may wait for the read/write lock),
+//!                         start_write ─> LinkTransfers::transfer_in
+//!   … the command and its data cross the link …
+//! Drive::transfer_ended   data_received ─> WritePath::store, which goes one of two ways:
+//! into the buffer         admit (may wait for room), start_acknowledgement
+//!   … the firmware's latency …
+//!   buffer_latency_over   acknowledge ─> LinkTransfers::complete_write ─> Kernel::complete, deliver_completion
+//!   drain                 write_unit, of each unit that is to leave the buffer
+//! bypassing it            write_bypassing: write_unit, of each unit of the request
+//! both
+//!   write_unit            Translation::read_rest, where parts of the unit are missing (… drain_filled, bypass_filled)
+//!   program               Translation::look_up_for_write (may wait for the map), place_and_program
+//!   Translation::program  Ftl::place, or place_on where the buffer chose the plane; Kernel::enqueue, or where GC is due
+//!                         enqueue_with_gc: GC that must precede, the program, other GC
+//!   … the flash array: `crate::nand` …
+//! Drive::flash_operation_finished
+//!   from the buffer       drained: release the slot
+//!   bypassing it          programmed: after the last unit LinkTransfers::complete_write, Kernel::complete …
 //! ```
 //!
-//! "…" is time, the flash array that of `crate::nand`; after it the kernel calls a function of `FrontEnd`. The command
-//! of a write crosses the link with its data, that of a read with the first mapping units that it returns; a trim or
-//! flush sends it alone. So a read starts, and a write waits for the read/write lock, before the command has crossed
-//! the link. The functions of [`Drive`](super::Drive) are in `drive`, those of the kernel in `crate::kernel`, all
-//! others of the two paths of `store` here and in [`bypass`], but for those of the link, which are in
-//! [`LinkTransfers`]. A completion goes through it as well: `acknowledged` or `units_durable`, Kernel::complete,
-//! deliver_completion. On drives with several queues a command waits in its queue until the drive fetches it
-//! (`Event::Fetched`). The stages of the request stand in `request`, those of a buffered mapping unit in
-//! `crate::buffer`. [`WritePath`] owns the buffer and the requests that wait for it; it uses the kernel for time, link
-//! and flash, and the translation for places. Calls of the kernel with *charge* or *account* in their name record where
-//! time goes, and change nothing else. Where the buffer's policy keeps units that were read,
-//! [`ReadPath`](super::read::ReadPath) fills the buffer, too.
+//! "…" is time; after it the kernel's loop (`crate::kernel`) calls a function of `FrontEnd`. Where no line names a
+//! type, the function is one of [`Drive`](super::Drive) before `store`, and of [`WritePath`] from there on. Without a
+//! buffer every write bypasses it, and its whole units are placed together: program_run, Translation::program_run,
+//! Ftl::place_run, Kernel::enqueue_run. `ftl::page::gc` has GC as far as it changes tables.
+//!
+//! The command of a write crosses the link with its data, that of a read with the first mapping units that it returns;
+//! a trim or flush sends it alone. So a read starts, and a write waits for the read/write lock, before the command has
+//! crossed the link. The stages of the request stand in `request`, those of a buffered mapping unit in `crate::buffer`.
+//! [`WritePath`] owns the buffer and the requests that wait for it; it uses the kernel for time, link and flash, and
+//! the translation for places. Calls of the kernel with *charge* or *account* in their name record where time goes, and
+//! change nothing else. Where the buffer's policy keeps units that were read, [`ReadPath`](super::read::ReadPath) fills
+//! the buffer, too.
 //!
 //! Invariants:
 //! - writes that wait for room in the buffer get it in order of arrival;
@@ -276,7 +283,8 @@ impl WritePath {
     /// Acknowledges a write that is in the buffer.
     pub(super) fn acknowledge(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
         kernel.charge(slot, Part::Buffer);
-        self.transfers.acknowledged(kernel, slot);
+        kernel.in_flight_mut(slot).acknowledge();
+        self.transfers.complete_write(kernel, slot);
     }
 
     // From the buffer to flash.
@@ -503,7 +511,9 @@ impl WritePath {
                 let refused =
                     piece(lpn, offset_bytes, offset_bytes + length_bytes, self.transfers.unit_bytes);
                 self.counts.refused += Amount { units: 1, bytes: refused.bytes.into() };
-                self.transfers.complete_units(kernel, slot, 1);
+                if kernel.in_flight_mut(slot).end_units(1) {
+                    kernel.complete(slot);
+                }
             }
             Owner::Drain(slot) => {
                 // A unit that is only programmed again stays where it was.

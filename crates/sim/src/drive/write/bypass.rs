@@ -97,7 +97,9 @@ impl WritePath {
         if !self.bypassed.is_empty() {
             self.bypass_completed(kernel, program.lpn, slot);
         }
-        self.transfers.units_durable(kernel, slot, program.programs);
+        if kernel.in_flight_mut(slot).end_units(program.programs) {
+            self.transfers.complete_write(kernel, slot);
+        }
     }
 
     /// A write that may have bypassed a buffered mapping unit is durable there, or failed.
