@@ -149,7 +149,7 @@ pub(crate) fn longest_memory_reads_us(
 }
 
 /// Least standard errors, and least time in microseconds, by which reads of flash take longer than others.
-const FLASH_ERRORS: f64 = 6.0;
+const FLASH_STANDARD_ERRORS: f64 = 6.0;
 const LEAST_FLASH_US: f64 = 1.0;
 
 /// Returns whether reads of a page that take this time need no flash: no longer than reads of trimmed space. False on a
@@ -162,7 +162,7 @@ pub(crate) fn is_from_memory(
 ) -> Result<bool, Interruption> {
     let Some(trimmed) = trim_end(bench, area, page_bytes)? else { return Ok(false) };
     let memory = memory_reads(bench, trimmed, page_bytes)?[1];
-    let slack_us = (FLASH_ERRORS * memory.error.hypot(read.error)).max(LEAST_FLASH_US);
+    let slack_us = (FLASH_STANDARD_ERRORS * memory.error.hypot(read.error)).max(LEAST_FLASH_US);
     Ok(read.value < memory.value + slack_us)
 }
 

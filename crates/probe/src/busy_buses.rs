@@ -46,7 +46,7 @@ const DEVIATIONS: f64 = 6.0;
 /// A wait of the mean of a sixteenth of all pairs is seen from this share of a standard deviation on.
 const SEEN: f64 = 0.25;
 /// Standard errors of a wait that would have been seen.
-const ERRORS: f64 = 6.0;
+const STANDARD_ERRORS: f64 = 6.0;
 
 /// What the pairs show.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -124,7 +124,7 @@ impl Search<'_> {
             if self.none_shares(&kept, least_wait_us) {
                 return Ok(Buses::OneDieEach { bus_us: self.bus.least_us });
             }
-            let needed = (ERRORS * OF_QUARTER * deviation_us / least_wait_us.max(0.01)).powi(2);
+            let needed = (STANDARD_ERRORS * OF_QUARTER * deviation_us / least_wait_us.max(0.01)).powi(2);
             let is_last = count == PAIRS[PAIRS.len() - 2] && needed > PAIRS[PAIRS.len() - 1] as f64;
             if is_last || TRANSFERS_MAX * self.bus.most_us < SEEN * deviation_us {
                 break;
@@ -156,7 +156,7 @@ impl Search<'_> {
             if self.none_shares(&kept, least_wait_us) {
                 return Ok(true);
             }
-            let needed = (ERRORS * OF_QUARTER * deviation_us / least_wait_us).powi(2);
+            let needed = (STANDARD_ERRORS * OF_QUARTER * deviation_us / least_wait_us).powi(2);
             if needed > READ_PAIRS[READ_PAIRS.len() - 1] as f64 {
                 break;
             }
@@ -170,7 +170,8 @@ impl Search<'_> {
     }
 
     fn none_shares(&self, pairs: &[Pair], least_wait_us: f64) -> bool {
-        least_wait_us > 0.0 && channels::none_of_pairs(pairs, self.chunks(), self.dies, least_wait_us, ERRORS)
+        least_wait_us > 0.0
+            && channels::none_of_pairs(pairs, self.chunks(), self.dies, least_wait_us, STANDARD_ERRORS)
     }
 
     fn chunks(&self) -> usize {

@@ -39,7 +39,7 @@ const TESTS: usize = 24;
 const EARLY_MAX: usize = 2;
 const LATE_MAX: usize = 6;
 /// Standard errors by which pairs on one die take longer.
-const ERRORS: f64 = 8.0;
+const STANDARD_ERRORS: f64 = 8.0;
 
 /// Dies, and what is known of the reads that waited for them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -230,7 +230,7 @@ impl Trial<'_> {
             times[nth % 2].push(bench.write_to_flash(&writes)?.as_us_f64());
         }
         let [shared, apart] = times.map(|mut times| pattern::point(&mut times));
-        Ok(shared.value - apart.value > ERRORS * shared.error.hypot(apart.error))
+        Ok(shared.value - apart.value > STANDARD_ERRORS * shared.error.hypot(apart.error))
     }
 
     /// Numbers of the chunks behind those that are written.

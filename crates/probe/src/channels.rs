@@ -35,9 +35,10 @@ const LONGEST_RUN: usize = 128;
 /// Times of pairs that share no channel vary by less than this multiple of those of pairs that do: where they vary
 /// more, some wait for a channel that is missed.
 const APART_VARIES: f64 = 6.0;
-/// Least standard errors of a step, and least difference from every other pattern, in variances of a pair.
-const ERRORS: f64 = 8.0;
-const WORSE: f64 = 40.0;
+/// A step is seen from this number of its standard errors on.
+const STANDARD_ERRORS: f64 = 8.0;
+/// Every other pattern leaves at least this number of variances of a pair more than the best.
+const LEAD_VARIANCES: f64 = 40.0;
 /// A wait is one for the bus where it differs from that by less than this share of an array time.
 const OF_ARRAY: f64 = 0.25;
 /// Or by less than this share of a transfer, where an array time is not seen.
@@ -134,8 +135,10 @@ pub(crate) fn of_either(pairs: [&[Pair]; 2], chunks: [usize; 2], deviation_us: f
     match found {
         [Some(one), Some(other)] if (one.count, one.run) == (other.count, other.run) => Some(one),
         // Chunks numbered wrongly may be apart by a multiple of other channels.
-        [Some(one), _] if left[1] - left[0] > WORSE * left[0] / pairs[0].len() as f64 => Some(one),
-        [_, Some(other)] if left[0] - left[1] > WORSE * left[1] / pairs[1].len() as f64 => Some(other),
+        [Some(one), _] if left[1] - left[0] > LEAD_VARIANCES * left[0] / pairs[0].len() as f64 => Some(one),
+        [_, Some(other)] if left[0] - left[1] > LEAD_VARIANCES * left[1] / pairs[1].len() as f64 => {
+            Some(other)
+        }
         _ => None,
     }
 }
@@ -227,13 +230,14 @@ impl Costs {
         let (small, large) = (Waits::of(small, self.one_small), Waits::of(pairs, self.one));
         let rest = 1.0 - self.small_share;
         let (bus_us, exceeds) = (rest * self.bus_us, rest * (self.bus_us - self.link_us));
-        let is_seen = exceeds > BUS_EXCEEDS * bus_us && exceeds > ERRORS * large.error.hypot(small.error);
+        let is_seen =
+            exceeds > BUS_EXCEEDS * bus_us && exceeds > STANDARD_ERRORS * large.error.hypot(small.error);
         // With two channels half of the pairs wait for the link only.
         let is_bus = large.mean - small.mean > bus_us - 0.25 * exceeds
             && large.lower - small.lower > bus_us - 0.4 * exceeds;
         // Pairs on a die wait longer still, so it is not the link that all of them wait for.
         let inside = self.inside.value - self.one.value - large.mean;
-        let waits_for_die = inside > ERRORS * large.error.hypot(self.inside.error);
+        let waits_for_die = inside > STANDARD_ERRORS * large.error.hypot(self.inside.error);
         // Nor is it by the time of a page on bus and link, as reads of trimmed space show it.
         let exceeds_link = large.mean > f64::midpoint(bus.least_us, bus.link_us)
             && bus.least_us > (1.0 + BUS_EXCEEDS) * bus.link_us;
@@ -253,8 +257,8 @@ impl Costs {
             return of_pairs(pairs, chunks, dies).filter(|found| found.step_us < most_us);
         }
         // Those that wait for an array are not compared with those that wait for a bus.
-        let array_seen =
-            self.array.value > ERRORS * self.array.error && self.array.value > OF_TRANSFER * self.bus_us;
+        let array_seen = self.array.value > STANDARD_ERRORS * self.array.error
+            && self.array.value > OF_TRANSFER * self.bus_us;
         let most = if array_seen { self.shared_us() + 0.5 * self.array.value } else { f64::INFINITY };
         let kept: Vec<Pair> = pairs.iter().copied().filter(|pair| pair.took_us < most).collect();
         let fit = fit(&kept, chunks, &|_, _| true)?;
@@ -433,7 +437,9 @@ fn best_fit(pairs: &[Pair], chunks: usize, is_possible: &dyn Fn(usize, usize) ->
         && !fit.misses_some(pairs)
         && fit.is_of_many(pairs)
         && !fit.is_of_one_part(pairs);
-    let is_clear = is_seen && fit.step_us > ERRORS * fit.error_us && next - left > WORSE * left / count;
+    let is_clear = is_seen
+        && fit.step_us > STANDARD_ERRORS * fit.error_us
+        && next - left > LEAD_VARIANCES * left / count;
     Some(Fit { is_clear, ..fit })
 }
 

@@ -25,7 +25,7 @@ use std::ops::Range;
 const COLLIDES: Range<f64> = 0.7..1.3;
 const DOES_NOT: Range<f64> = -0.3..0.3;
 /// The step of a shared die is a measure where it is this number of standard errors above zero.
-const ERRORS: f64 = 6.0;
+const STANDARD_ERRORS: f64 = 6.0;
 
 /// Mean times of the four kinds of pairs, in microseconds.
 ///
@@ -150,7 +150,7 @@ impl Collisions {
     /// Returns the policy that the steps show as shares of `step`, that of a shared die, if any. A step within its
     /// error measures nothing.
     pub fn policy(&self, step: Point) -> Option<Policy> {
-        if step.value <= ERRORS * step.error {
+        if step.value <= STANDARD_ERRORS * step.error {
             return None;
         }
         let (address, turn) = self.shares(step.value);
@@ -209,7 +209,7 @@ impl Neighbours {
         let (step, share) = (before.step(), self.share(before));
         // Pages that a cache answers for are faster than any on flash.
         let is_from_flash = self.inside.value.min(self.across.value) > before.across.value - 0.3 * step.value;
-        let is_exact = step.value > ERRORS * step.error.max(self.step().error);
+        let is_exact = step.value > STANDARD_ERRORS * step.error.max(self.step().error);
         match share {
             _ if !is_exact || !is_from_flash => None,
             _ if COLLIDES.contains(&share) => Some(Policy::Lba),

@@ -46,9 +46,9 @@ const MISSES: f64 = 0.25;
 const MISSES_MAX: f64 = 0.97;
 /// Size of the second span, as a multiple of the reach.
 const SECOND: f64 = 1.5;
-/// Two spans have to agree within this share, and errors in the number of misses.
+/// Two spans have to agree within this share, and this number of standard errors of the misses.
 const AGREE: f64 = 0.1;
-const ERRORS: f64 = 2.0;
+const STANDARD_ERRORS: f64 = 2.0;
 
 /// Measures the reach.
 pub(crate) fn find(bench: &mut Bench<'_>) -> Result<(Finding, Option<Figure>), Interruption> {
@@ -177,7 +177,7 @@ impl Scale {
         }
         let again = point(&mut again);
         let flash_us = again.value - without_flash_us;
-        if flash_us < ERRORS * again.error || flash_us < 0.05 * again.value {
+        if flash_us < STANDARD_ERRORS * again.error || flash_us < 0.05 * again.value {
             return Ok(Err(format!(
                 "a read takes {:.1} µs when it is repeated, and one of trimmed space {without_flash_us:.1} µs: a cache holds what \
                  was read, and hides the map",
@@ -250,7 +250,7 @@ impl Reach {
         let error = first_error.hypot(second_error);
         let seen_in = format!("{}, and {}", one.in_words(), other.in_words());
         let bytes = f64::midpoint(first, second);
-        if (first - second).abs() > AGREE * bytes + ERRORS * error || error > AGREE * bytes {
+        if (first - second).abs() > AGREE * bytes + STANDARD_ERRORS * error || error > AGREE * bytes {
             return Err(format!(
                 "{seen_in}: by these a mapping cache reaches {} and {}, which do not agree",
                 format_bytes(first as u64),
@@ -262,7 +262,8 @@ impl Reach {
 
     /// Two errors to each side.
     fn range_bytes(&self) -> [u64; 2] {
-        [-ERRORS, ERRORS].map(|errors| (self.bytes + errors * self.error_bytes).max(0.0) as u64)
+        [-STANDARD_ERRORS, STANDARD_ERRORS]
+            .map(|errors| (self.bytes + errors * self.error_bytes).max(0.0) as u64)
     }
 }
 

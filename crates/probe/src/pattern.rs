@@ -61,12 +61,12 @@ pub struct Standout {
 
 /// A place stands out where its value exceeds the floor by this number of standard errors plus this share of the floor:
 /// rounding and small systematic differences are not structure.
-const ERRORS: f64 = 6.0;
+const STANDARD_ERRORS: f64 = 6.0;
 const SHARE: f64 = 0.004;
 
 /// Returns the least height above the floor at which a place stands out.
 pub fn least_height(floor: f64, error: f64) -> f64 {
-    ERRORS * error + SHARE * floor
+    STANDARD_ERRORS * error + SHARE * floor
 }
 
 /// Finds the places that stand out; `None` where there are none. The floor is the 20th percentile, which lies in the

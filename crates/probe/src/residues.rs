@@ -27,7 +27,7 @@ use flashlane_workload::Access;
 /// Longest period searched for, in chunks.
 const LONGEST: usize = 4096;
 /// A difference counts from this number of standard errors.
-const ERRORS: f64 = 6.0;
+const STANDARD_ERRORS: f64 = 6.0;
 /// Pairs that share a die take as long as those inside a chunk, within this share of the contrast and less than the
 /// shortest array time.
 const ALIKE: f64 = 0.1;
@@ -39,7 +39,7 @@ const CANDIDATES_MAX: usize = 48;
 /// The best pattern leaves at most this multiple of the variance that the points' errors explain.
 const UNEXPLAINED: f64 = 4.0;
 /// The next best pattern leaves at least this multiple of it more.
-const WORSE: f64 = 30.0;
+const LEAD_VARIANCES: f64 = 30.0;
 
 /// The period of the stripe, and its channels where they are seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,7 +103,7 @@ pub(crate) fn find(
         return Ok(None);
     }
     let pair_times = PairTimes::measure(bench, area, chunk, REFERENCE * repetitions)?;
-    if pair_times.contrast_us() < ERRORS * pair_times.same.error.hypot(pair_times.fast.error) {
+    if pair_times.contrast_us() < STANDARD_ERRORS * pair_times.same.error.hypot(pair_times.fast.error) {
         return Ok(None);
     }
     let search = Search { area, chunk, chunks, repetitions };
@@ -413,7 +413,7 @@ impl Pattern {
         let noise = variance.max(unexplained).max(1e-6);
         (pattern.step_us > pattern::least_height(rest, error)
             && unexplained <= UNEXPLAINED * variance + (ALIKE * pattern.step_us).powi(2)
-            && next - left > WORSE * noise)
+            && next - left > LEAD_VARIANCES * noise)
             .then_some(pattern)
     }
 }

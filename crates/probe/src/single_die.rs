@@ -17,7 +17,7 @@ const READS: usize = 400;
 /// Least share of the array time that even the faster pairs wait for, beyond bus and link.
 const OF_ARRAY: f64 = 0.5;
 /// Standard errors of that wait.
-const ERRORS: f64 = 8.0;
+const STANDARD_ERRORS: f64 = 8.0;
 
 /// Returns how long any two reads of sectors wait for each other's array, in microseconds, where all do.
 pub(crate) fn find(bench: &mut Bench<'_>, area: Area, page_bytes: u64) -> Result<Option<f64>, Interruption> {
@@ -43,6 +43,6 @@ pub(crate) fn find(bench: &mut Bench<'_>, area: Area, page_bytes: u64) -> Result
     // With two dies half of the pairs do not wait for an array.
     let lowest = |times: &[f64]| times[..READS / 4].iter().sum::<f64>() / (READS / 4) as f64;
     let waits_us = [lowest(&pairs) - lowest(&singles), pair.value - single.value];
-    let least_us = shared_us + (OF_ARRAY * array_us).max(ERRORS * pair.error.hypot(single.error));
+    let least_us = shared_us + (OF_ARRAY * array_us).max(STANDARD_ERRORS * pair.error.hypot(single.error));
     Ok(waits_us.iter().all(|wait_us| *wait_us > least_us).then_some(waits_us[1]))
 }

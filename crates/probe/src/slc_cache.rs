@@ -61,13 +61,13 @@ const FACTOR_SURE: f64 = 3.0;
 const IDLE: Duration = Duration::from_s(30);
 /// Segments after it until the rate has fallen again.
 const SLOW_AGAIN: usize = 2;
-/// Reads of each part of what was written, and by which factor those of other cells differ at least, and by how many
-/// errors.
+/// Reads of each part of what was written.
 const READS: usize = 200;
 const FIRST_PART: u64 = 8;
 const LAST_PART: u64 = 50;
+/// Least factor by which those of other cells differ, and least number of standard errors.
 const OTHER_CELLS: f64 = 1.05;
-const ERRORS: f64 = 6.0;
+const STANDARD_ERRORS: f64 = 6.0;
 
 /// What the experiment found.
 pub(crate) struct Outcome {
@@ -379,7 +379,7 @@ impl Reads {
     fn has_other_cells(&self) -> bool {
         let [least, most] = self.extremes();
         let error = least.error.hypot(most.error);
-        most.value > OTHER_CELLS * least.value && most.value - least.value > ERRORS * error
+        most.value > OTHER_CELLS * least.value && most.value - least.value > STANDARD_ERRORS * error
     }
 
     fn in_words(&self) -> String {

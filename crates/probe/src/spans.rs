@@ -43,12 +43,12 @@ const BUS_EXACT: f64 = 1.5;
 const UNEXPLAINED: f64 = 0.25;
 /// Lengths of reads of more than a turn of the channels, at least; and a quarter of a turn.
 const LENGTHS_MIN: usize = 4;
-/// Of the squares that another pattern is predicted to leave, at least this share is left; and at least this number of
-/// variances.
+/// Another pattern leaves at least this share of the squares that it is predicted to leave more than the best.
 const OF_PREDICTED: f64 = 0.6;
+/// And these squares are at least this number of variances of a read.
+const LEAD_VARIANCES: f64 = 40.0;
 /// Dies that take longer for a chunk than this multiple of its transfers are told from channels by that.
 const SLOWER_DIE: f64 = 1.25;
-const WORSE: f64 = 40.0;
 
 /// Looks for the channels; `None` where the link or the dies hide them.
 pub(crate) fn find(
@@ -309,7 +309,7 @@ impl Tried {
     fn is_refuted_by(&self, best: &Self) -> bool {
         let differ = mean_square(self.predicted.iter().copied(), &best.predicted);
         let count = self.predicted.len() as f64;
-        self.left - best.left > OF_PREDICTED * differ && differ * count > WORSE * best.left
+        self.left - best.left > OF_PREDICTED * differ && differ * count > LEAD_VARIANCES * best.left
     }
 
     /// Returns whether the times step as this pattern predicts with each turn of the channels: beside their trend,

@@ -51,7 +51,7 @@ const MORE_THAN_A_BUS: f64 = 1.3;
 /// Most difference of collisions beyond, as a share of the nearer ones.
 const BEYOND: f64 = 0.25;
 /// Least standard errors of the step of nearer ones.
-const STEP_ERRORS: f64 = 8.0;
+const STEP_STANDARD_ERRORS: f64 = 8.0;
 /// Clarity from which more repetitions would not change a level.
 const NO_DOUBT: f64 = 0.5;
 /// Two array times have a wider spread than one, but by less than this factor.
@@ -327,7 +327,7 @@ pub(crate) fn collides_beyond(
             pair(bench, area, chunk, distance, read_bytes)
         })?;
         let step = points[1].value - points[0].value;
-        if step > STEP_ERRORS * points[1].error.hypot(points[0].error) {
+        if step > STEP_STANDARD_ERRORS * points[1].error.hypot(points[0].error) {
             let share = (points[2].value - points[0].value) / step;
             return Ok((share - 1.0).abs() < BEYOND);
         }

@@ -56,7 +56,7 @@ const NOISY: f64 = 5.0;
 /// A read that differs by more than this number of deviations waited for something else, or came from memory.
 const DEVIATIONS: f64 = 8.0;
 /// Standard errors of a wait of all reads.
-const ERRORS: f64 = 8.0;
+const STANDARD_ERRORS: f64 = 8.0;
 
 /// The drive, as far as it is known.
 #[derive(Clone, Copy)]
@@ -296,7 +296,7 @@ impl Search<'_> {
         let lower = &others[..others.len() / 4];
         let lower_us = lower.iter().sum::<f64>() / lower.len() as f64;
         let step_us = others_middle.value - same.value;
-        let is_seen = step_us > ERRORS * same.error.hypot(others_middle.error)
+        let is_seen = step_us > STANDARD_ERRORS * same.error.hypot(others_middle.error)
             && lower_us > same.value + WAIT_MIN * step_us
             && (same.value - self.alone.value).abs() < WAIT_MIN * step_us;
         is_seen.then_some(Channels { count: 1, run: 0, step_us, pairs: pairs.len() })

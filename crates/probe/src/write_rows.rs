@@ -53,7 +53,7 @@ const RATIO_MAX: f64 = 2.3;
 /// Half of a program is at least this number of standard deviations: few requests that wait for one seem not to.
 const HALF_DEVIATIONS: f64 = 3.0;
 /// Standard errors of a bound.
-const ERRORS: f64 = 5.0;
+const STANDARD_ERRORS: f64 = 5.0;
 /// Least share of the requests of each row that wait for no second program where chunks are of one page: of larger
 /// chunks one of the rows ends at most every second request between two.
 const ALONE: f64 = 0.75;
@@ -178,7 +178,7 @@ fn whole_page_of(
         .chunks(2)
         .map(|pair| Point { value: pair[1].value - pair[0].value, error: pair[0].error.hypot(pair[1].error) })
         .collect();
-    let most_us = |size: usize| saved[size].value + ERRORS * saved[size].error;
+    let most_us = |size: usize| saved[size].value + STANDARD_ERRORS * saved[size].error;
     let saves =
         |size: &usize| saved[*size].value > pattern::least_height(points[2 * size].value, saved[*size].error);
     let Some(found) = (0..sizes.len()).find(saves) else {

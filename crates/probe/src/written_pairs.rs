@@ -43,7 +43,7 @@ const DIFFERS_MAX: f64 = 0.1;
 /// and for at most this multiple of a transfer; refuted by this number of standard errors.
 const SEEN_OF_WAIT: f64 = 0.4;
 const WAIT_MAX: f64 = 1.3;
-const ERRORS: f64 = 6.0;
+const STANDARD_ERRORS: f64 = 6.0;
 /// Least share of a transfer that the link does not hide.
 const NOT_HIDDEN: f64 = 0.5;
 
@@ -257,7 +257,7 @@ impl Pages<'_> {
         let least_us = SEEN_OF_WAIT * (waits_us[0] - waits_us[1]);
         whole.retain(|pair| !dies.shares(pair.one, pair.other));
         let is_none =
-            least_us > 0.0 && channels::none_of_pairs(&whole, self.chunks(), dies, least_us, ERRORS);
+            least_us > 0.0 && channels::none_of_pairs(&whole, self.chunks(), dies, least_us, STANDARD_ERRORS);
         Ok(if is_none { Buses::OneDieEach { bus_us: bus.least_us } } else { Buses::Unclear })
     }
 
