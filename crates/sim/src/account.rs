@@ -112,11 +112,11 @@ impl TimeAccounts {
     /// The account with which a flash operation of `owner` begins.
     pub(crate) fn of_operation(&mut self, owner: Owner, now: Instant) -> TimeAccount {
         match owner {
-            Owner::Request(slot) | Owner::RequestFill(slot) => {
+            Owner::Request(slot) | Owner::RequestRmw(slot) => {
                 debug_assert_eq!(self.request(slot).until, now, "all time until an operation is charged");
                 *self.request(slot)
             }
-            Owner::Drain(slot) | Owner::DrainFill(slot) => {
+            Owner::Drain(slot) | Owner::DrainRmw(slot) => {
                 self.take_drain(slot).unwrap_or(TimeAccount::new(now))
             }
             Owner::Readahead => {
@@ -142,8 +142,8 @@ impl TimeAccounts {
         let account = self.ended[self.handled];
         self.handled += 1;
         match owner {
-            Owner::Request(slot) | Owner::RequestFill(slot) => *self.request(slot) = account,
-            Owner::DrainFill(slot) => self.keep_drain(slot, account),
+            Owner::Request(slot) | Owner::RequestRmw(slot) => *self.request(slot) = account,
+            Owner::DrainRmw(slot) => self.keep_drain(slot, account),
             _ => {}
         }
     }
@@ -159,8 +159,8 @@ impl TimeAccounts {
     pub(crate) fn resumed(&mut self, owner: Owner, mut account: TimeAccount, part: Part, now: Instant) {
         account.charge_until(part, now);
         match owner {
-            Owner::Request(slot) | Owner::RequestFill(slot) => *self.request(slot) = account,
-            Owner::Drain(slot) | Owner::DrainFill(slot) => self.keep_drain(slot, account),
+            Owner::Request(slot) | Owner::RequestRmw(slot) => *self.request(slot) = account,
+            Owner::Drain(slot) | Owner::DrainRmw(slot) => self.keep_drain(slot, account),
             Owner::Readahead => self.resumed_readahead = Some(account),
             owner => unreachable!("{owner:?} waits for nothing but flash"),
         }
@@ -168,7 +168,7 @@ impl TimeAccounts {
 
     /// A flash operation that was queued for something else completes what `owner` waits for.
     pub(crate) fn operation_completes(&mut self, owner: Owner, now: Instant) {
-        if let Owner::Request(slot) | Owner::RequestFill(slot) = owner {
+        if let Owner::Request(slot) | Owner::RequestRmw(slot) = owner {
             self.waited(slot, now);
         }
     }

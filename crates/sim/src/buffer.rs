@@ -338,6 +338,11 @@ impl WriteBuffer {
         })
     }
 
+    /// Returns whether any unit is on its way to flash.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining > 0
+    }
+
     /// Returns the number of units that are chosen or draining.
     fn leaving(&self) -> usize {
         self.drain_queue.len() + self.draining

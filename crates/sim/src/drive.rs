@@ -19,7 +19,7 @@ mod write;
 use crate::config::{DriveConfig, InitialState};
 use crate::event::{Event, Ticket};
 use crate::ftl::{StopCheck, never_stop};
-use crate::host_port::{CommandQueue, Direction, LockMode, LockOwner, ReadWriteLock, Transfer};
+use crate::host_port::{Direction, LinkWait, LockMode, LockOwner, ReadWriteLock, Transfer};
 use crate::ids::{DieId, Lpn, RequestSlot};
 use crate::kernel::{self, FrontEnd};
 use crate::nand::{FlashOperation, Geometry, Owner, Work};
@@ -49,7 +49,7 @@ pub struct Drive {
 
 /// The parts whose state a power cut loses, beside what the kernel loses.
 struct Volatile {
-    commands: CommandQueue,
+    link_wait: LinkWait,
     /// Where reads of flash and writes exclude each other.
     lock: Option<ReadWriteLock>,
     /// Where idle dies are given garbage collection.
@@ -68,7 +68,7 @@ impl Volatile {
         counts: Counts,
     ) -> Self {
         Self {
-            commands: CommandQueue::new(config.link.commands_wait),
+            link_wait: LinkWait::new(config.link.commands_wait),
             lock: config.link.read_write_exclusion.then(|| ReadWriteLock::new(counts.lock_waits)),
             idle_dies: idle_gc.then(|| IdleDies::new(config, geometry)),
             reads: ReadPath::new(config, geometry, transfers, counts.reads),
@@ -146,12 +146,12 @@ impl Drive {
         self.translation.wear_spread()
     }
 
-    // Requests on their way in, in this order: send_command, start_command, start_write, data_received. See
+    // Requests on their way in, in this order: start_or_wait_for_link, start_command, start_write, data_received. See
     // `Kernel::send` for the time of the command itself.
 
     /// The host sends a command, which may have to wait for the link.
-    fn send_command(&mut self, slot: RequestSlot) {
-        if self.volatile.commands.send(slot, self.kernel.link()) {
+    fn start_or_wait_for_link(&mut self, slot: RequestSlot) {
+        if self.volatile.link_wait.may_start(slot, self.kernel.link()) {
             self.start_command(slot);
         }
     }
@@ -247,11 +247,11 @@ impl Drive {
     /// Reads a mapping unit ahead of the host, once its place is known.
     fn start_readahead(&mut self, lpn: Lpn) {
         if self.translation.look_up_ahead(&mut self.kernel, lpn) {
-            self.start_known_readahead(lpn);
+            self.start_mapped_readahead(lpn);
         }
     }
 
-    fn start_known_readahead(&mut self, lpn: Lpn) {
+    fn start_mapped_readahead(&mut self, lpn: Lpn) {
         if !self.volatile.reads.start_readahead(&mut self.kernel, &mut self.translation, lpn) {
             self.readahead_done(lpn);
         }
@@ -317,11 +317,11 @@ impl Drive {
             }
             (Owner::Request(slot), Work::Program(program)) => writes.programmed(kernel, slot, program),
             (Owner::Drain(slot), _) => writes.drained(kernel, translation, slot),
-            (Owner::DrainFill(slot), Work::Read(read)) => {
-                writes.drain_filled(kernel, translation, read.lpn, slot);
+            (Owner::DrainRmw(slot), Work::Read(read)) => {
+                writes.drain_rmw_read(kernel, translation, read.lpn, slot);
             }
-            (Owner::RequestFill(slot), Work::Read(read)) => {
-                writes.bypass_filled(kernel, translation, read.lpn, slot);
+            (Owner::RequestRmw(slot), Work::Read(read)) => {
+                writes.write_through_rmw_read(kernel, translation, read.lpn, slot);
             }
             (Owner::Readahead, Work::Read(read)) => self.readahead_done(read.lpn),
             (Owner::IdleGc, _) => self.collect_idle(die),
@@ -334,9 +334,9 @@ impl Drive {
         while let Some(resumed) = self.translation.next_resumed(&mut self.kernel) {
             match resumed {
                 Resumed::Write { owner, lpn } => {
-                    self.volatile.writes.program_known(&mut self.kernel, &mut self.translation, lpn, owner);
+                    self.volatile.writes.program_mapped(&mut self.kernel, &mut self.translation, lpn, owner);
                 }
-                Resumed::Readahead(lpn) => self.start_known_readahead(lpn),
+                Resumed::Readahead(lpn) => self.start_mapped_readahead(lpn),
                 Resumed::Ended(read) => {
                     let die = self.kernel.flash().die_of(read.plane);
                     self.flash_operation_finished(die, &read);
@@ -389,7 +389,7 @@ impl FrontEnd for Drive {
     }
 
     fn fetched(&mut self, slot: RequestSlot) {
-        self.send_command(slot);
+        self.start_or_wait_for_link(slot);
     }
 
     #[inline]
@@ -399,8 +399,8 @@ impl FrontEnd for Drive {
             Direction::Out => self.transfers.transfer_out_ended(&mut self.kernel, transfer),
             Direction::In => self.data_received(slot),
         }
-        self.volatile.commands.transfer_ended();
-        while let Some(slot) = self.volatile.commands.next(self.kernel.link()) {
+        self.volatile.link_wait.transfer_ended();
+        while let Some(slot) = self.volatile.link_wait.next(self.kernel.link()) {
             self.start_command(slot);
         }
     }
@@ -463,7 +463,7 @@ impl Device for Drive {
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
         self.kernel.check(&request)?;
         if let Some(slot) = self.kernel.accept(&request) {
-            self.send_command(slot);
+            self.start_or_wait_for_link(slot);
         }
         Ok(())
     }

@@ -14,8 +14,9 @@ use std::collections::BinaryHeap;
 pub enum Event {
     /// The host has spent the submission cost of this request.
     Submitted(RequestSlot),
-    /// The cell array of this die is done: with a read, a program or an erase.
-    ArrayDone(DieId),
+    /// This die is done: with queues, its cell array, with a read, a program or an erase; where it serves in order, its
+    /// first operation, with the bus.
+    DieDone(DieId),
     /// The bus of this channel is done.
     BusDone(ChannelId),
     /// This die has been idle for the time after which garbage collection begins there.
@@ -54,7 +55,7 @@ impl EventNumber {
     fn of(event: Event) -> Self {
         let (kind, index) = match event {
             Event::Submitted(slot) => (0, slot.0),
-            Event::ArrayDone(die) => (1, die.0),
+            Event::DieDone(die) => (1, die.0),
             Event::BusDone(channel) => (2, channel.0),
             Event::DieIdle(die) => (3, die.0),
             Event::HostIdle => (5, 0),
@@ -78,7 +79,7 @@ impl EventNumber {
         let index = self.index();
         match self.kind() {
             0 => Event::Submitted(RequestSlot(index)),
-            1 => Event::ArrayDone(DieId(index)),
+            1 => Event::DieDone(DieId(index)),
             2 => Event::BusDone(ChannelId(index)),
             3 => Event::DieIdle(DieId(index)),
             5 => Event::HostIdle,
@@ -212,12 +213,12 @@ mod tests {
     fn events_come_by_time_then_by_order_of_scheduling() {
         let mut queue = EventQueue::default();
         queue.schedule(Instant::from_ns(5), Event::BusDone(ChannelId(1)));
-        queue.schedule(Instant::from_ns(3), Event::ArrayDone(DieId(7)));
+        queue.schedule(Instant::from_ns(3), Event::DieDone(DieId(7)));
         queue.schedule(Instant::from_ns(3), Event::Submitted(RequestSlot(2)));
         let order: Vec<Event> = std::iter::from_fn(|| queue.pop().map(|due| due.event)).collect();
         assert_eq!(
             order,
-            [Event::ArrayDone(DieId(7)), Event::Submitted(RequestSlot(2)), Event::BusDone(ChannelId(1))]
+            [Event::DieDone(DieId(7)), Event::Submitted(RequestSlot(2)), Event::BusDone(ChannelId(1))]
         );
         assert_eq!(queue.next_time(), Instant::FAR);
     }

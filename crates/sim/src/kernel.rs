@@ -350,8 +350,8 @@ impl<S> Kernel<S> {
         }
     }
 
-    pub(crate) fn release_groups(&mut self) {
-        self.flash.release_groups(self.now, &mut self.volatile.events);
+    pub(crate) fn release_held(&mut self) {
+        self.flash.release_held(self.now, &mut self.volatile.events);
     }
 
     pub(crate) fn promote_gc(&mut self, plane: PlaneId) {

@@ -9,7 +9,7 @@ mod correction;
 mod die;
 mod gc;
 mod geometry;
-mod groups;
+mod held_programs;
 mod in_order;
 mod lifetime;
 mod media;

@@ -125,7 +125,7 @@ impl ReadPath {
             let cached = self.readahead.as_ref().is_some_and(|(_, cache)| cache.contains(piece.lpn));
             !buffered
                 && !cached
-                && (translation.plane_of(piece.lpn).is_some() || translation.is_place_unknown(piece.lpn))
+                && (translation.plane_of(piece.lpn).is_some() || translation.needs_map_read(piece.lpn))
         })
     }
 
@@ -202,7 +202,7 @@ impl ReadPath {
         }
         match translation.place_of(piece.lpn) {
             Some((plane, page)) => UnitSource::Flash(plane, page),
-            None if translation.is_place_unknown(piece.lpn) => UnitSource::MapOnFlash,
+            None if translation.needs_map_read(piece.lpn) => UnitSource::MapOnFlash,
             None => UnitSource::Memory,
         }
     }

@@ -40,7 +40,7 @@ pub(super) enum RequestStage {
     Acknowledged,
     /// Mapping units of a write that bypasses the buffer are programmed; `left` is the number not yet durable.
     Programming { left: u32 },
-    /// Every mapping unit of a bypassing write is programmed or has failed.
+    /// Every mapping unit of a bypassing write is programmed, or has failed: the outcome says which.
     Durable,
     /// A flush waits for what was written in this epoch and before.
     Flushing { epoch: u64 },

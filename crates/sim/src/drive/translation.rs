@@ -134,13 +134,14 @@ impl Translation {
         self.replicator.as_ref()
     }
 
-    /// A hint that a mapping unit will be read soon.
+    /// Loads the map's entry of a mapping unit that will be read soon into the processor's cache. It changes the speed
+    /// of the simulator only.
     #[inline]
     pub(super) fn prefetch_entry(&self, lpn: Lpn) {
         self.ftl.prefetch(lpn);
     }
 
-    /// A hint that a mapping unit will be written soon.
+    /// As [`Self::prefetch_entry`] does, loads what the write of a mapping unit will touch.
     #[inline]
     pub(super) fn prefetch_place(&self, lpn: Lpn) {
         self.ftl.prefetch_place(lpn);
@@ -174,7 +175,7 @@ impl Translation {
         debug_assert!(self.completes_program_groups(), "other programs wait for nothing that may not come");
         if kernel.flash().has_waiting_groups() {
             self.close_open_pages(kernel);
-            kernel.release_groups();
+            kernel.release_held();
         }
     }
 

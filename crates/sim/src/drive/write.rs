@@ -3,20 +3,21 @@
 //! ```text
 //! Drive::submit           Kernel::check, Kernel::accept
 //!   … the host's submission cost; on a drive with several queues, the wait in one of them …
-//! Drive::fetched          send_command (may wait for the link), start_command (may wait for the read/write lock),
-//!                         start_write ─> LinkTransfers::transfer_in
+//! Drive::fetched          start_or_wait_for_link, start_command (may wait for the read/write lock), start_write ─>
+//!                         LinkTransfers::transfer_in
 //!   … the command and its data cross the link …
 //! Drive::transfer_ended   data_received ─> WritePath::store, which goes one of two ways:
 //! into the buffer         admit (may wait for room), start_acknowledgement
 //!   … the firmware's latency …
 //!   buffer_latency_over   acknowledge ─> LinkTransfers::complete_write ─> Kernel::complete, deliver_completion
 //!   drain                 write_unit, of each unit that is to leave the buffer
-//! bypassing it            write_bypassing: write_unit, of each unit of the request
+//! bypassing it            write_through: write_unit, of each unit of the request
 //! both
-//!   write_unit            Translation::read_rest, where parts of the unit are missing (… drain_filled, bypass_filled)
+//!   write_unit            Translation::read_rest, where parts of the unit are missing (… drain_rmw_read,
+//!                         write_through_rmw_read)
 //!   program               Translation::look_up_for_write (may wait for the map), place_and_program
-//!   Translation::program  Ftl::place, or place_on where the buffer chose the plane; Kernel::enqueue, or where GC is due
-//!                         enqueue_with_gc: GC that must precede, the program, other GC
+//!   Translation::program  Ftl::place, or place_on where the buffer chose the plane; Kernel::enqueue, or where GC is
+//!                         due enqueue_with_gc: GC that must precede, the program, other GC
 //!   … the flash array: `crate::nand` …
 //! Drive::flash_operation_finished
 //!   from the buffer       drained: release the slot
@@ -26,7 +27,8 @@
 //! "…" is time; after it the kernel's loop (`crate::kernel`) calls a function of `FrontEnd`. Where no line names a
 //! type, the function is one of [`Drive`](super::Drive) before `store`, and of [`WritePath`] from there on. Without a
 //! buffer every write bypasses it, and its whole units are placed together: program_run, Translation::program_run,
-//! Ftl::place_run, Kernel::enqueue_run. `ftl::page::gc` has GC as far as it changes tables.
+//! Ftl::place_run, Kernel::enqueue_run. `ftl::page::gc` has GC as far as it changes tables. With replication a program
+//! is a task of the `Replicator`, from which Translation::operation_finished returns the owner's own.
 //!
 //! The command of a write crosses the link with its data, that of a read with the first mapping units that it returns;
 //! a trim or flush sends it alone. So a read starts, and a write waits for the read/write lock, before the command has
@@ -38,10 +40,13 @@
 //!
 //! Invariants:
 //! - writes that wait for room in the buffer get it in order of arrival;
-//! - a flush completes once no write before it is in the buffer, or bypasses it and is not durable;
+//! - while a write waits for room, a unit is on its way from the buffer to flash, and its release gives room;
+//! - a flush completes once all units that were admitted before it are on flash, or replaced by those of a write that
+//!   bypassed the buffer and is durable; it does not wait for other writes that have not completed;
 //! - a mapping unit that a write has bypassed is at risk until that write is durable.
 
-mod bypass;
+mod flush;
+mod write_through;
 
 use super::link_transfers::LinkTransfers;
 use super::request::{DriveKernel, pieces_of};
@@ -52,7 +57,7 @@ use crate::config::{Admit, DriveConfig};
 use crate::event::Event;
 use crate::ids::{BufferSlot, Lpn, RequestSlot};
 use crate::nand::{Geometry, Owner};
-use crate::pieces::{UnitParts, piece, pieces_after, split};
+use crate::pieces::{UnitParts, piece, pieces_after};
 use flashlane_base::Duration;
 use flashlane_device::{Counters, Failure, Part, PlacementHandle, Request};
 use std::collections::{BTreeMap, VecDeque};
@@ -228,7 +233,7 @@ impl WritePath {
         self.counts.written += Amount { units: units.into(), bytes: write.length_bytes };
         if self.buffer.is_none() || self.bypasses(&write) {
             kernel.in_flight_mut(slot).start_programming(units);
-            return self.write_bypassing(kernel, translation, slot);
+            return self.write_through(kernel, translation, slot);
         }
         kernel.in_flight_mut(slot).start_admission();
         if self.stalled.is_empty() && self.admit(kernel, translation, slot) {
@@ -303,10 +308,14 @@ impl WritePath {
             let forced = self.forced_drain(kernel);
             if forced.is_some() && !completes_program_groups {
                 // Programs that wait for others on the planes of their die begin as they are.
-                kernel.release_groups();
+                kernel.release_held();
             }
             let Some(buffer) = &mut self.buffer else { return };
             let Some((slot, entry)) = buffer.start_next_drain(forced, kernel.now()) else {
+                debug_assert!(
+                    self.stalled.is_empty() || buffer.is_draining(),
+                    "a write waits for room, which a release gives"
+                );
                 if completes_program_groups {
                     self.program_awaited_groups(kernel, translation, forced);
                 }
@@ -368,7 +377,7 @@ impl WritePath {
     }
 
     /// The rest of a buffered mapping unit has been read from flash.
-    pub(super) fn drain_filled(
+    pub(super) fn drain_rmw_read(
         &mut self,
         kernel: &mut DriveKernel,
         translation: &mut Translation,
@@ -423,7 +432,7 @@ impl WritePath {
         if !present.is_whole()
             && let Some(plane) = translation.plane_of(lpn)
         {
-            translation.read_rest(kernel, owner.fill(), plane, lpn, present);
+            translation.read_rest(kernel, owner.rmw_read(), plane, lpn, present);
         } else {
             self.program(kernel, translation, lpn, owner);
         }
@@ -444,7 +453,7 @@ impl WritePath {
     }
 
     /// Programs a mapping unit that waited for the map.
-    pub(super) fn program_known(
+    pub(super) fn program_mapped(
         &mut self,
         kernel: &mut DriveKernel,
         translation: &mut Translation,
@@ -526,70 +535,5 @@ impl WritePath {
             }
             _ => unreachable!("only programs of host data need a place"),
         }
-    }
-
-    // Trims and flushes.
-
-    /// A trim was received: the mapping units that it covers wholly are forgotten.
-    pub(super) fn trim(
-        &mut self,
-        kernel: &mut DriveKernel,
-        translation: &mut Translation,
-        slot: RequestSlot,
-    ) {
-        self.counts.trims += 1;
-        let (_, units, _) = {
-            let Request { offset_bytes, length_bytes, .. } = kernel.in_flight(slot).request();
-            split(offset_bytes, length_bytes, self.transfers.unit_bytes)
-        };
-        for lpn in units.clone().map(Lpn) {
-            if let Some(buffer) = &mut self.buffer {
-                buffer.forget(lpn);
-            }
-            translation.trim(lpn);
-        }
-        translation.trimmed(kernel, units);
-        self.end_flushes(kernel);
-        kernel.complete(slot);
-    }
-
-    /// A flush was received: it waits for all that was written before it.
-    pub(super) fn flush(
-        &mut self,
-        kernel: &mut DriveKernel,
-        translation: &mut Translation,
-        slot: RequestSlot,
-    ) {
-        self.counts.flushes += 1;
-        // Without a buffer every completed write is on flash.
-        let Some(buffer) = &mut self.buffer else { return kernel.complete(slot) };
-        kernel.in_flight_mut(slot).start_flushing(buffer.begin_flush());
-        self.flushing.push(slot);
-        self.end_flushes(kernel);
-        self.drain(kernel, translation);
-    }
-
-    /// Completes the flushes that have nothing left to wait for.
-    fn end_flushes(&mut self, kernel: &mut DriveKernel) {
-        let Some(buffer) = &self.buffer else { return };
-        if self.flushing.is_empty() {
-            return;
-        }
-        let mut done = std::mem::take(&mut self.flushed);
-        self.flushing.retain(|&slot| {
-            let epoch = kernel.in_flight(slot).flush_epoch();
-            let flushed = buffer.is_flushed(epoch)
-                && self.bypassed.values().all(|bypassed| bypassed.lost.epoch > epoch);
-            if flushed {
-                done.push(slot);
-            }
-            !flushed
-        });
-        self.close_pages_due |= !done.is_empty();
-        for slot in done.drain(..) {
-            kernel.charge_wait(slot);
-            kernel.complete(slot);
-        }
-        self.flushed = done;
     }
 }

@@ -344,8 +344,8 @@ impl PageMapped {
         let Some(superblocks) = &self.superblocks else { return Placed::alone(plane, fills_block) };
         let number = self.number_in_block(ppn);
         let (plane, parity) = superblocks.place(plane, number);
-        let waits_for_group = superblocks.waits_for_group(number);
-        Placed { parity, waits_for_group, ..Placed::alone(plane, fills_block) }
+        let waits_for_others = superblocks.waits_for_others(number);
+        Placed { parity, waits_for_others, ..Placed::alone(plane, fills_block) }
     }
 
     /// The type of the page in which mapping unit `lpn` lies.

@@ -55,7 +55,7 @@ pub struct Placed {
     /// The plane that gets a parity unit, where this was the last unit of a row.
     pub parity: Option<PlaneId>,
     /// Whether units that are placed later are programmed along with it.
-    pub waits_for_group: bool,
+    pub waits_for_others: bool,
     /// The type of its page.
     pub page_type: PageType,
     /// The pages with which it must be programmed at once; [`ProgramGroup::NONE`] where there are none.
@@ -66,7 +66,7 @@ impl Placed {
     /// A place of a plane that is programmed by itself.
     pub(super) fn alone(plane: PlaneId, fills_block: bool) -> Self {
         let (page_type, program_group) = (PageType::MEAN, ProgramGroup::NONE);
-        Self { plane, fills_block, parity: None, waits_for_group: false, page_type, program_group }
+        Self { plane, fills_block, parity: None, waits_for_others: false, page_type, program_group }
     }
 }
 

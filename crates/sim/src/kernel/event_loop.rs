@@ -103,9 +103,9 @@ fn step<F: FrontEnd>(front: &mut F) {
                 front.fetched(slot);
             }
         }
-        Event::ArrayDone(die) => {
+        Event::DieDone(die) => {
             kernel.advance(time, in_hash);
-            kernel.flash.array_done(die, ticket, time, &mut kernel.volatile.events, &mut kernel.finished);
+            kernel.flash.die_done(die, ticket, time, &mut kernel.volatile.events, &mut kernel.finished);
             hand_over_finished(front, die);
             front.die_advanced(die);
         }

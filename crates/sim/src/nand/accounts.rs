@@ -112,7 +112,7 @@ impl QueuedAccounts {
     }
 
     /// The next operation waits for its group.
-    pub(super) fn waits_for_group(&mut self, die: DieId) {
+    pub(super) fn waits_for_others(&mut self, die: DieId) {
         self.groups[die.index()].push_back(self.next);
     }
 

@@ -117,7 +117,7 @@ impl FlashArray {
     }
 
     #[inline]
-    pub fn array_done(
+    pub fn die_done(
         &mut self,
         die: DieId,
         ticket: Ticket,
@@ -125,7 +125,7 @@ impl FlashArray {
         events: &mut EventQueue,
         finished: &mut Vec<FlashOperation>,
     ) {
-        each!(mut self, scheduler => scheduler.array_done(die, ticket, now, events, finished));
+        each!(mut self, scheduler => scheduler.die_done(die, ticket, now, events, finished));
     }
 
     #[inline]
@@ -157,8 +157,8 @@ impl FlashArray {
         each!(mut self, scheduler => scheduler.cancel_readahead(die, lpn))
     }
 
-    pub fn release_groups(&mut self, now: Instant, events: &mut EventQueue) {
-        each!(mut self, scheduler => scheduler.release_groups(now, events));
+    pub fn release_held(&mut self, now: Instant, events: &mut EventQueue) {
+        each!(mut self, scheduler => scheduler.release_held(now, events));
     }
 
     pub fn has_waiting_groups(&self) -> bool {

@@ -158,7 +158,7 @@ impl InOrderScheduler {
             return self.record_account(die, operation, own, true, now);
         }
         if state.under_way.is_empty() {
-            events.schedule(ends, Event::ArrayDone(die));
+            events.schedule(ends, Event::DieDone(die));
         }
         state.under_way.push_back((ends, *operation));
         self.record_account(die, operation, own, false, now);
@@ -238,7 +238,7 @@ impl Scheduler for InOrderScheduler {
 
     /// An event may precede the end of an operation that another was joined to since it was scheduled.
     #[inline]
-    fn array_done(
+    fn die_done(
         &mut self,
         die: DieId,
         _ticket: Ticket,
@@ -257,7 +257,7 @@ impl Scheduler for InOrderScheduler {
             under_way.pop_front();
         }
         if let Some((ends, _)) = under_way.front() {
-            events.schedule(*ends, Event::ArrayDone(die));
+            events.schedule(*ends, Event::DieDone(die));
         }
     }
 

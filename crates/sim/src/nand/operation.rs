@@ -12,9 +12,9 @@ pub enum Owner {
     /// The buffered mapping unit in this slot, on its way to flash.
     Drain(BufferSlot),
     /// The rest of a mapping unit of which the buffer's slot holds a part.
-    DrainFill(BufferSlot),
+    DrainRmw(BufferSlot),
     /// The rest of a mapping unit of which the request in this slot writes a part.
-    RequestFill(RequestSlot),
+    RequestRmw(RequestSlot),
     /// A mapping unit that is read ahead, into the read cache.
     Readahead,
     /// One of the drive's own tasks, of this kind and number.
@@ -30,11 +30,11 @@ pub enum Owner {
 const _: () = assert!(size_of::<Owner>() == 8, "queues copy operations");
 
 impl Owner {
-    /// The owner of the read that completes a mapping unit before this owner programs it.
-    pub(crate) fn fill(self) -> Self {
+    /// The owner of the read that completes a mapping unit before this owner programs it (read, modify, write).
+    pub(crate) fn rmw_read(self) -> Self {
         match self {
-            Self::Drain(slot) => Self::DrainFill(slot),
-            Self::Request(slot) => Self::RequestFill(slot),
+            Self::Drain(slot) => Self::DrainRmw(slot),
+            Self::Request(slot) => Self::RequestRmw(slot),
             owner => unreachable!("{owner:?} programs no unit that the host writes in part"),
         }
     }
@@ -105,7 +105,7 @@ pub struct Program {
     /// Whether it fills its block, so that the block's summary is written.
     pub fills_block: bool,
     /// Whether it waits for others that are programmed along with it.
-    pub waits_for_group: bool,
+    pub waits_for_others: bool,
     /// The type of its page.
     pub page_type: PageType,
     /// The pages with which it must be programmed at once; [`ProgramGroup::NONE`] where there are none.
@@ -121,7 +121,7 @@ impl Program {
             programs: 1,
             bus_bytes,
             fills_block: false,
-            waits_for_group: false,
+            waits_for_others: false,
             page_type,
             program_group,
         }

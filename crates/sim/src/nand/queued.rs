@@ -7,10 +7,11 @@
 //! bounded time where the profile says so (`passing`). Like operations on several planes may share one array time.
 //!
 //! ```text
-//! enqueue ─> push: into a queue of the die (multi-plane groups wait: `groups`)
+//! enqueue ─> push: into a queue of the die (programs that wait for others: `held_programs`, until they are
+//!          complete or release_held)
 //! begin ─> next_operation (GC in steps: `queued::gc`; reads that pass: `passing`)
-//!   read:    run_array … array_done, start_read_transfer ─> want_bus … bus_done, finish
-//!   program: want_bus … bus_done, run_loaded ─> run_array … array_done, finish_group
+//!   read:    run_array … die_done, start_read_transfer ─> want_bus … bus_done, finish
+//!   program: want_bus … bus_done, run_loaded ─> run_array … die_done, finish_with_partners
 //! ```
 //!
 //! "…" is time. Of the operations that finish, those that something waits for reach the drive by `hand_over_finished`
@@ -34,7 +35,7 @@ use super::array_time::ArrayTime;
 use super::channels::Channels;
 use super::die::{DEFERRED, DieState};
 use super::gc::{GcStep, GcStepRules};
-use super::groups::PendingGroups;
+use super::held_programs::HeldPrograms;
 use super::media::Media;
 use super::multi_plane::{DieQueue, MultiPlaneIndex};
 use super::operation::{Defer, FlashOperation, Owner, Work};
@@ -78,7 +79,7 @@ pub(super) struct QueuedScheduler {
     dies: Vec<DieState>,
     /// Kept where operations share array times or reads bypass suspended ones.
     index: Option<MultiPlaneIndex>,
-    groups: PendingGroups,
+    held: HeldPrograms,
     channels: Channels,
     /// The accounts of operations, where their times are recorded.
     accounts: Option<Box<QueuedAccounts>>,
@@ -123,7 +124,7 @@ impl QueuedScheduler {
                 .map(|die| DieState::idle(ChannelId(die / rules.dies_per_channel)))
                 .collect(),
             index,
-            groups: PendingGroups::new(rules.dies),
+            held: HeldPrograms::new(rules.dies),
             channels: Channels::new(rules.channels),
             accounts: None,
         }
@@ -197,7 +198,7 @@ impl QueuedScheduler {
     fn release_group(&mut self, die: DieId, of: Option<ProgramGroup>, now: Instant) {
         // The account of the operation that releases them is still to be used.
         let next = self.accounts.as_ref().map(|accounts| accounts.next());
-        while let Some((place, operation)) = self.groups.take_next(die, of) {
+        while let Some((place, operation)) = self.held.take_next(die, of) {
             if let Some(accounts) = &mut self.accounts {
                 accounts.leaves_group(die, place, now);
             }
@@ -326,7 +327,7 @@ impl QueuedScheduler {
         }
         debug_assert!(state.array.is_some() && !state.array_timer.is_running(), "one array time runs");
         (state.array_from, state.array_ends) = (now, ends);
-        state.array_timer = events.start_timer(ends, Event::ArrayDone(die));
+        state.array_timer = events.start_timer(ends, Event::DieDone(die));
     }
 
     /// Programs what is in the register, of which the first operation is `first`.
@@ -367,7 +368,7 @@ impl QueuedScheduler {
         self.ops.remove(op);
     }
 
-    fn finish_group(&mut self, first: OpSlot, finished: &mut Vec<FlashOperation>) {
+    fn finish_with_partners(&mut self, first: OpSlot, finished: &mut Vec<FlashOperation>) {
         let mut op = first;
         while op.is_some() {
             let next = self.ops[op].partner;
@@ -385,13 +386,13 @@ impl Scheduler for QueuedScheduler {
             return;
         }
         if let Work::Program(program) = operation.work {
-            if program.waits_for_group {
+            if program.waits_for_others {
                 if let Some(accounts) = &mut self.accounts {
-                    accounts.waits_for_group(die);
+                    accounts.waits_for_others(die);
                 }
-                return self.groups.push(die, operation);
+                return self.held.push(die, operation);
             }
-            if !self.groups.is_empty() {
+            if !self.held.is_empty() {
                 // A program of the SLC cache completes no group of others.
                 let of = self.rules.by_program_group.then_some(program.program_group);
                 self.release_group(die, of, now);
@@ -405,7 +406,7 @@ impl Scheduler for QueuedScheduler {
         self.begin(die, now, events);
     }
 
-    fn array_done(
+    fn die_done(
         &mut self,
         die: DieId,
         ticket: Ticket,
@@ -436,7 +437,7 @@ impl Scheduler for QueuedScheduler {
             }
             Work::Program(_) => {
                 state.array = OpSlot::NONE;
-                self.finish_group(op, finished);
+                self.finish_with_partners(op, finished);
                 let state = &mut self.dies[die.index()];
                 if state.program_waits_for_array {
                     let next = state.register;
@@ -548,11 +549,11 @@ impl Scheduler for QueuedScheduler {
     }
 
     fn has_waiting_groups(&self) -> bool {
-        !self.groups.is_empty()
+        !self.held.is_empty()
     }
 
-    fn release_groups(&mut self, now: Instant, events: &mut EventQueue) {
-        if self.groups.is_empty() {
+    fn release_held(&mut self, now: Instant, events: &mut EventQueue) {
+        if self.held.is_empty() {
             return;
         }
         for die in (0..self.rules.dies).map(DieId) {

@@ -19,12 +19,12 @@ pub(super) fn ranks(config: &DriveConfig) -> [usize; RANKS] {
 /// A scheduler. Every operation that is enqueued ends once; those that something waits for
 /// ([`Owner::waits`](super::Owner::waits)) are appended to `finished` then.
 pub(super) trait Scheduler {
-    /// Queues an operation at its die, which begins it as soon as it can; a program that waits for its group with the
-    /// first that does not.
+    /// Queues an operation at its die, which begins it as soon as it can; a program that waits for others with
+    /// the first that does not.
     fn enqueue(&mut self, operation: FlashOperation, now: Instant, events: &mut EventQueue);
 
-    /// The cell array of `die` is done. Operations that are finished are appended to `finished`.
-    fn array_done(
+    /// `die` is done ([`crate::event::Event::DieDone`]). Operations that are finished are appended to `finished`.
+    fn die_done(
         &mut self,
         die: DieId,
         ticket: Ticket,
@@ -75,7 +75,7 @@ pub(super) trait Scheduler {
     }
 
     /// Lets no program wait for its group any longer.
-    fn release_groups(&mut self, _now: Instant, _events: &mut EventQueue) {}
+    fn release_held(&mut self, _now: Instant, _events: &mut EventQueue) {}
 
     /// Keeps the accounts of operations from now on: `set_account` sets the account with which the next one begins.
     fn record_times(&mut self, now: Instant);

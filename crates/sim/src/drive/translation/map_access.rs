@@ -32,7 +32,7 @@ impl Translation {
 
     /// Whether flash has to be read before it is known where, if anywhere, a mapping unit lies.
     #[inline]
-    pub(in crate::drive) fn is_place_unknown(&self, lpn: Lpn) -> bool {
+    pub(in crate::drive) fn needs_map_read(&self, lpn: Lpn) -> bool {
         self.map_cache.as_ref().is_some_and(|cache| cache.is_on_flash_only(&self.ftl, lpn))
     }
 
@@ -186,7 +186,7 @@ impl Translation {
                 return Some(Resumed::Readahead(lpn));
             }
             match (self.place_of(lpn), owner) {
-                (Some(place), Owner::Request(slot)) => self.read_known(kernel, slot, place, lpn, bytes),
+                (Some(place), Owner::Request(slot)) => self.read_mapped(kernel, slot, place, lpn, bytes),
                 (Some((plane, _)), _) => {
                     let read = self.read_of(lpn, bytes);
                     kernel.enqueue(FlashOperation::read(owner, class, plane, read));

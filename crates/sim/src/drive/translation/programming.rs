@@ -133,7 +133,7 @@ impl Translation {
             programs: 1,
             bus_bytes: self.unit_bytes,
             fills_block: place.fills_block,
-            waits_for_group: place.waits_for_group && may_wait,
+            waits_for_others: place.waits_for_others && may_wait,
             page_type: place.page_type,
             program_group: place.program_group,
         };

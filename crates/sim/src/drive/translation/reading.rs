@@ -48,7 +48,7 @@ impl Translation {
             return self.read_pages_for_host(kernel, large, slot, place, piece);
         }
         if self.map_cache.is_none() || self.look_up_for_read(kernel, owner, class, lpn, bytes) {
-            self.read_known(kernel, slot, place, lpn, bytes);
+            self.read_mapped(kernel, slot, place, lpn, bytes);
         }
     }
 
@@ -75,7 +75,7 @@ impl Translation {
 
     /// [`Translation::read_for_host`] where the place of the mapping unit is known.
     #[inline]
-    pub(super) fn read_known(
+    pub(super) fn read_mapped(
         &mut self,
         kernel: &mut DriveKernel,
         slot: RequestSlot,

@@ -36,8 +36,8 @@ impl Group {
     #[inline(always)]
     fn described(self, ppn: Ppn, placed: Placed) -> Placed {
         let first = self.of_units.of(ppn.0) * self.units;
-        let waits_for_group = ppn.0 + 1 < first + self.units;
-        Placed { program_group: ProgramGroup(first), waits_for_group, ..placed }
+        let waits_for_others = ppn.0 + 1 < first + self.units;
+        Placed { program_group: ProgramGroup(first), waits_for_others, ..placed }
     }
 }
 

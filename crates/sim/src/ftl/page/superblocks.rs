@@ -121,7 +121,7 @@ impl Superblocks {
 
     /// Whether the unit with this number, and the parity of its row, are programmed along with pages of higher
     /// numbers: the rest of its flash page, and those beside it on further planes of the die.
-    pub(super) fn waits_for_group(&self, unit: u32) -> bool {
+    pub(super) fn waits_for_others(&self, unit: u32) -> bool {
         self.spot(unit).plane.0 + 1 < self.joined_planes
             || unit % self.units_per_page + 1 < self.units_per_page
     }

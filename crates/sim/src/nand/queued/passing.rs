@@ -99,7 +99,7 @@ impl QueuedScheduler {
             (state.array, state.suspended) = (state.suspended, OpSlot::NONE);
             state.array_from = now;
             state.array_ends = now + state.suspended_left;
-            state.array_timer = events.start_timer(state.array_ends, Event::ArrayDone(die));
+            state.array_timer = events.start_timer(state.array_ends, Event::DieDone(die));
         }
         read
     }
@@ -130,7 +130,7 @@ impl QueuedScheduler {
         let stops = state.array_from + step * steps;
         if stops < state.array_ends {
             state.suspends_at_step = true;
-            state.array_timer = events.start_timer(stops, Event::ArrayDone(die));
+            state.array_timer = events.start_timer(stops, Event::DieDone(die));
         }
     }
 

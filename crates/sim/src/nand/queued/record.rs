@@ -15,7 +15,7 @@ impl QueuedScheduler {
         let mut accounts = QueuedAccounts::new(self.dies.len());
         accounts.set_next(TimeAccount::new(now));
         for die in (0..self.rules.dies).map(DieId) {
-            (0..self.groups.waiting(die)).for_each(|_| accounts.waits_for_group(die));
+            (0..self.held.waiting(die)).for_each(|_| accounts.waits_for_others(die));
         }
         for op in self.ops.slots_in_use() {
             let operation = &self.ops[op].operation;

@@ -44,7 +44,7 @@ fn run_until_finished(
         let Some(Due { time, ticket, event, .. }) = events.pop() else { break };
         *now = time;
         match event {
-            Event::ArrayDone(die) => flash.array_done(die, ticket, time, events, &mut finished),
+            Event::DieDone(die) => flash.die_done(die, ticket, time, events, &mut finished),
             Event::BusDone(channel) => flash.bus_done(channel, time, events, &mut finished),
             other => unreachable!("{other:?} is not flash's"),
         }
@@ -313,7 +313,7 @@ fn read_beside(work: Work, after: Duration, settings: &[(&str, &str)]) -> Durati
         }
         let Due { time, ticket, event, .. } = events.pop().expect("the read ends");
         match event {
-            Event::ArrayDone(die) => flash.array_done(die, ticket, time, &mut events, &mut finished),
+            Event::DieDone(die) => flash.die_done(die, ticket, time, &mut events, &mut finished),
             Event::BusDone(channel) => flash.bus_done(channel, time, &mut events, &mut finished),
             other => unreachable!("{other:?} is not flash's"),
         }

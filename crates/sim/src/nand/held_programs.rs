@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 
 /// The programs that wait at each die, in the order in which they were queued. Invariant: `count` is the number of all.
 #[derive(Clone)]
-pub(super) struct PendingGroups {
+pub(super) struct HeldPrograms {
     dies: Vec<VecDeque<FlashOperation>>,
     count: usize,
 }
 
-impl PendingGroups {
+impl HeldPrograms {
     pub(super) fn new(dies: u32) -> Self {
         Self { dies: vec![VecDeque::new(); dies as usize], count: 0 }
     }

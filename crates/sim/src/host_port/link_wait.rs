@@ -6,19 +6,19 @@ use crate::ids::RequestSlot;
 use std::collections::VecDeque;
 
 /// The commands that the host holds back. Invariant: none waits where commands do not wait for the link.
-pub(crate) struct CommandQueue {
+pub(crate) struct LinkWait {
     mode: CommandsWait,
     waiting: VecDeque<RequestSlot>,
 }
 
-impl CommandQueue {
+impl LinkWait {
     pub(crate) fn new(mode: CommandsWait) -> Self {
         Self { mode, waiting: VecDeque::new() }
     }
 
-    /// Sends a command. Returns false where it has to wait for the link.
+    /// Returns whether the drive may start a command now; otherwise it waits for the link.
     #[inline]
-    pub(crate) fn send(&mut self, slot: RequestSlot, link: &Link) -> bool {
+    pub(crate) fn may_start(&mut self, slot: RequestSlot, link: &Link) -> bool {
         let waits = self.mode != CommandsWait::No && link.is_busy();
         if waits {
             self.waiting.push_back(slot);
@@ -26,7 +26,7 @@ impl CommandQueue {
         !waits
     }
 
-    /// A transfer ended: [`CommandQueue::next`] returns the commands that go now.
+    /// A transfer ended: [`LinkWait::next`] returns the commands that go now.
     #[inline]
     pub(crate) fn transfer_ended(&mut self) {
         debug_assert!(self.mode != CommandsWait::No || self.waiting.is_empty());

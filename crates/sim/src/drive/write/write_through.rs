@@ -1,4 +1,5 @@
-//! Writes that bypass the buffer: they complete when their mapping units are on flash.
+//! Writes that bypass the buffer (write-through), which complete when their mapping units are on flash: all writes of a
+//! drive without a buffer, durable ones (FUA), and those of whole units where the buffer admits only parts of units.
 
 use super::{Bypassed, WritePath};
 use crate::drive::request::{DriveKernel, pieces_of};
@@ -9,7 +10,7 @@ use crate::pieces::split;
 
 impl WritePath {
     /// Writes a request's mapping units to flash; it completes with the last of them.
-    pub(super) fn write_bypassing(
+    pub(super) fn write_through(
         &mut self,
         kernel: &mut DriveKernel,
         translation: &mut Translation,
@@ -48,11 +49,11 @@ impl WritePath {
             }
             self.write_unit(kernel, translation, piece.lpn, present, owner);
         }
-        self.end_bypass(kernel, translation);
+        self.end_write_through(kernel, translation);
     }
 
     /// The rest of a mapping unit that bypasses the buffer has been read from flash.
-    pub(in crate::drive) fn bypass_filled(
+    pub(in crate::drive) fn write_through_rmw_read(
         &mut self,
         kernel: &mut DriveKernel,
         translation: &mut Translation,
@@ -60,11 +61,11 @@ impl WritePath {
         slot: RequestSlot,
     ) {
         self.program(kernel, translation, lpn, Owner::Request(slot));
-        self.end_bypass(kernel, translation);
+        self.end_write_through(kernel, translation);
     }
 
     /// A request waits for its programs: none of them waits for a program group that others may complete.
-    fn end_bypass(&self, kernel: &mut DriveKernel, translation: &mut Translation) {
+    fn end_write_through(&self, kernel: &mut DriveKernel, translation: &mut Translation) {
         if translation.completes_program_groups() {
             translation.program_incomplete_groups(kernel);
         }
