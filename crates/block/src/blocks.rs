@@ -8,10 +8,25 @@
 //! Scheduler::dispatch     submit_write: least_worn unit; header and footer; Port::submit; if accepted, unit table: start_write
 //!   … the device writes: lanes of a file (`flashlane_layer::Lanes`), or a simulated one under `flashlane_layer::Backed` …
 //! Engine::step            Port::reap; Scheduler::complete ─> note_write_end (unit table: write_completed) ─> Ended::Write
-//! Engine::handle          handle_write ─> enter_written (block table: put_completed; completions: finish)
+//! Engine::handle          handle_write ─> enter_written (block table: put_completed; finish)
 //! Engine::step, then      superblock if due, dispatch, unplaced writes
 //! Blocks::reap            returns it, or Blocks::wait for one alone
 //! ```
+//! # From `delete` to the erase
+//! ```text
+//! Blocks::delete          refuses it (admit_change); the first change erases leftovers, as a put does
+//! Engine::delete          block table: start_delete; superblock, if it does not record the id yet; unit table: delete,
+//!                         which queues the unit, or where gets read the block lets them end first
+//!   … the last get ends: Engine::handle_read, unit table: last_reader_left …
+//! Scheduler::dispatch     when the lane is idle, or short of erased units: submit_erase, of the first unit whose id is
+//!                         recorded; Port::submit; unit table: start_erase
+//!   … the device erases …
+//! Engine::step            Scheduler::complete ─> note_erase_end (unit table: erase_completed) ─> Ended::Erase
+//! Engine::handle          handle_erase (block table: delete_ended; finish)
+//! Blocks::reap            returns it
+//! ```
+//!
+//! # The parts
 //! [`Blocks::put`] checks that the operation is admissible and hands it to the **engine** (`engine`), which knows what
 //! each block is doing. The engine gives the block a sequence number, computes its checksums and queues it on a lane.
 //! The **scheduler** (`scheduler`) takes it from the **lane's queue** (`lane`) when the lane has room, chooses an

@@ -2,15 +2,14 @@
 //!
 //! It knows which block an operation is for; the scheduler below knows when its request goes to the device and what
 //! becomes of the unit. What changes a unit without a request is the engine's: a block is deleted or replaced, its last
-//! reader leaves, a damaged unit or a leftover is given up. Every function here either queues operations and dispatches
-//! their lane, or handles an [`Ended`]; only leftovers are queued and started apart
-//! ([`queue_leftover`](Engine::queue_leftover)). The parts keep their own invariants; `blocks` lists those that join
-//! them.
+//! reader leaves, a damaged unit or a leftover is given up. Every function that queues an operation dispatches its lane,
+//! but for leftovers ([`queue_leftover`](Engine::queue_leftover), [`erase_next`](Engine::erase_next)). The parts keep
+//! their own invariants; `blocks` lists those that join them.
 
 use crate::block_bytes::BlockBytes;
 use crate::block_table::{BlockTable, StoredBlock};
-use crate::completions::Completions;
 use crate::error::{DeleteFailure, GetFailure, PutFailure};
+use crate::finished::FinishedOperations;
 use crate::ids::{IdAllocator, SequenceCounter};
 use crate::layout::{Layout, Region, UnitAddress};
 use crate::operation::{BlockRead, BlockWrite, Finished, Outcome, Pending, Ticket, Write};
@@ -42,7 +41,7 @@ pub(crate) struct Engine<D> {
     sequence: SequenceCounter,
     /// Writes for which no lane has a unit at the moment, and why they fail if none ever has.
     unplaced: VecDeque<(Write, PutFailure)>,
-    completions: Completions,
+    finished: FinishedOperations,
     rewrites: u64,
     rereads: u64,
 }
@@ -66,7 +65,7 @@ impl<D: DataDevice> Engine<D> {
             ids,
             sequence,
             unplaced: VecDeque::new(),
-            completions: Completions::default(),
+            finished: FinishedOperations::default(),
             rewrites: 0,
             rereads: 0,
         }
@@ -161,7 +160,7 @@ impl<D: DataDevice> Engine<D> {
     // Operations. The caller has checked that they are admissible.
 
     fn accept(&mut self, id: u64) -> Pending {
-        self.completions.accept(id, self.scheduler.port().now())
+        self.finished.accept(id, self.scheduler.port().now())
     }
 
     /// Queues the write of a block on `lane`.
@@ -242,7 +241,7 @@ impl<D: DataDevice> Engine<D> {
     }
 
     /// Erases a unit of a lane, if one may be erased. Returns false where the device cannot take the request yet.
-    pub(crate) fn start_erase(&mut self, lane: u32) -> bool {
+    pub(crate) fn erase_next(&mut self, lane: u32) -> bool {
         let next = self.scheduler.submit_erase(lane, self.limits());
         self.handle_ended();
         next != Next::LaneWaits
@@ -305,21 +304,21 @@ impl<D: DataDevice> Engine<D> {
 
     /// Returns whether operations have completed that were not taken.
     pub(crate) fn has_finished(&self) -> bool {
-        !self.completions.is_empty()
+        !self.finished.is_empty()
     }
 
     /// Returns the completed operation with this ticket.
     pub(crate) fn take(&mut self, ticket: Ticket) -> Option<Finished> {
-        self.completions.take(ticket)
+        self.finished.take(ticket)
     }
 
     /// Appends all completed operations to `out`.
     pub(crate) fn take_finished(&mut self, out: &mut Vec<Finished>) {
-        self.completions.take_all(out);
+        self.finished.take_all(out);
     }
 
     fn finish(&mut self, pending: Pending, outcome: Outcome) {
-        self.completions.finish(pending, self.scheduler.port().now(), outcome);
+        self.finished.finish(pending, self.scheduler.port().now(), outcome);
     }
 
     // Dispatch.

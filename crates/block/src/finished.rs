@@ -9,14 +9,14 @@ use flashlane_base::Instant;
 
 /// Operations that have completed and were not taken.
 #[derive(Debug, Default)]
-pub(crate) struct Completions {
+pub(crate) struct FinishedOperations {
     finished: Vec<Finished>,
     next_ticket: u64,
     /// Operations that were accepted and have not completed.
     pending: u64,
 }
 
-impl Completions {
+impl FinishedOperations {
     /// Gives an operation its ticket.
     pub(crate) fn accept(&mut self, id: u64, submitted: Instant) -> Pending {
         let ticket = Ticket(self.next_ticket);

@@ -12,9 +12,9 @@
 mod block_bytes;
 mod block_table;
 mod blocks;
-mod completions;
 mod engine;
 mod error;
+mod finished;
 mod header;
 mod ids;
 mod lane;

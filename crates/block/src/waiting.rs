@@ -55,7 +55,7 @@ pub(crate) fn prepare_for_writes<D: DataDevice>(engine: &mut Engine<D>) {
     settle(engine);
     for address in engine.units().leftovers() {
         engine.queue_leftover(address);
-        while !engine.start_erase(address.lane) {
+        while !engine.erase_next(address.lane) {
             engine.step(Instant::FAR);
         }
     }
