@@ -8,7 +8,7 @@ use crate::queue::{InFlight, Queue};
 use flashlane_base::{Instant, Random, Seed};
 use flashlane_device::{
     AtRisk, Buffer, Completion, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
-    SubmitError, Unit, UnitRules,
+    SubmitError, Unit, UnitStates,
 };
 
 /// Probabilities of failure per request, from 0 to 1.
@@ -26,7 +26,7 @@ pub struct MemoryFaults {
 #[derive(Clone, Debug)]
 pub struct MemoryLanes {
     profile: Profile,
-    units: UnitRules,
+    units: UnitStates,
     bytes: Vec<u8>,
     queue: Queue,
     random: Random,
@@ -52,7 +52,7 @@ impl MemoryLanes {
             ..Profile::new("memory lanes", units * unit_bytes, read_unit_bytes)
         };
         Self {
-            units: UnitRules::new(&profile),
+            units: UnitStates::new(&profile),
             bytes: vec![0; (profile.capacity_bytes * u64::from(lanes)) as usize],
             profile,
             queue: Queue::default(),

@@ -64,7 +64,7 @@ pub trait Device {
         None
     }
 
-    /// Hands over what is queued, and says how the next completion is learned of. A device of which nothing is in
+    /// Hands over what is queued, and says how to wait for the next completion. A device of which nothing is in
     /// flight, and one that is simulated, is [`Readiness::Unknown`].
     fn readiness(&mut self) -> Readiness {
         Readiness::Unknown

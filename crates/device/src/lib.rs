@@ -28,6 +28,6 @@ pub use power::PowerCurve;
 pub use profile::{OverProvisioning, OverProvisioningChange, Profile};
 pub use request::{Completion, Failure, Lane, PlacementHandle, QueueId, Request, RequestId, SubmitError};
 pub use time_split::{Part, TimeSplit};
-pub use unit::{Rule, Unit, UnitRules, UnitState};
+pub use unit::{Rule, Unit, UnitState, UnitStates};
 pub use unit_head::{BlocksShape, UNIT_MAGIC, UnitHead, UnitKind};
 pub use zone::{Zone, ZoneLimits, ZoneState};

@@ -2,7 +2,7 @@
 //!
 //! Flash is written in order and cannot be overwritten: a unit is erased as a whole, then written from its start. A
 //! conventional drive hides this. Software-defined flash and zoned drives expose it: they report the state of every
-//! unit through [`Device::unit`](crate::Device::unit) and refuse requests that the state forbids. [`UnitRules`] tracks
+//! unit through [`Device::unit`](crate::Device::unit) and refuse requests that the state forbids. [`UnitStates`] tracks
 //! the states, so that all such devices have the same rules:
 //!
 //! - a request lies within one unit;
@@ -177,7 +177,7 @@ fn is_of_units(operation: Operation) -> bool {
 /// A device MUST call [`admit`](Self::admit) before it accepts a request, and [`accepted`](Self::accepted) and
 /// [`ended`](Self::ended) for each request that it accepts.
 #[derive(Clone, Debug)]
-pub struct UnitRules {
+pub struct UnitStates {
     unit_bytes: u64,
     per_lane: u64,
     entries: Vec<Entry>,
@@ -185,7 +185,7 @@ pub struct UnitRules {
     zones: Vec<ZoneEntry>,
 }
 
-impl UnitRules {
+impl UnitStates {
     /// Creates the units of a device with this profile, all writable and with 0 erases.
     ///
     /// # Panics
@@ -371,7 +371,7 @@ impl UnitRules {
 mod tests {
     use super::*;
 
-    fn book() -> UnitRules {
+    fn book() -> UnitStates {
         let profile = Profile {
             write_unit_bytes: 256,
             lanes: 2,
@@ -380,14 +380,14 @@ mod tests {
             simulated: true,
             ..Profile::new("lanes", 4 * 1024, 128)
         };
-        UnitRules::new(&profile)
+        UnitStates::new(&profile)
     }
 
     fn erase(offset_bytes: u64) -> Request {
         Request::erase(0, offset_bytes, 1024)
     }
 
-    fn done(book: &mut UnitRules, request: Request) {
+    fn done(book: &mut UnitStates, request: Request) {
         book.accepted(&request);
         book.ended(&request, &Ok(()));
     }

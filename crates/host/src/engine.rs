@@ -59,7 +59,7 @@ impl Engine {
         }
     }
 
-    /// Submits what is queued, and says how the next completion is learned of.
+    /// Submits what is queued, and says how to wait for the next completion.
     pub(crate) fn readiness(&mut self) -> Readiness {
         match self {
             Self::Uring(uring) => uring.readiness(),

@@ -16,7 +16,7 @@
 //! zone before its first write gains nothing, because the limit is tracked here; and a zone finished before its end
 //! would look completely written to the next program that opens the drive.
 //!
-//! Writes are always durable when they complete. [`UnitRules`] admits one write in flight per zone, so the kernel's
+//! Writes are always durable when they complete. [`UnitStates`] admits one write in flight per zone, so the kernel's
 //! order among several does not matter; the kernel splits a long write in order.
 
 mod error;
@@ -31,7 +31,7 @@ use crate::file_device::FileDevice;
 use flashlane_base::Instant;
 use flashlane_device::{
     Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
-    Rule, SubmitError, Unit, UnitRules, UnitState,
+    Rule, SubmitError, Unit, UnitState, UnitStates,
 };
 use report::{Condition, Zone};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -48,7 +48,7 @@ struct InFlight {
 pub struct ZonedDevice {
     drive: FileDevice,
     profile: Profile,
-    units: UnitRules,
+    units: UnitStates,
     /// Zones that are units, in the order of their numbers.
     zones: Vec<Zone>,
     /// Number of zones that are not units.

@@ -28,7 +28,13 @@
 //! records    write_sectors ─> sector_ended
 //! requests   complete
 //! ```
-//! An erase begins at the table, or where the content of its unit is unknown at `content`.
+//! The path of an erase:
+//! ```text
+//! requests   accept ─> begin_erase, then
+//!              clear_head, where the head of the unit is foreign or cannot be read: overwrite it; … head_cleared;
+//! content        read the content, where it is checked and unknown: begin_content_read … content_known
+//! table      record_erase: the record of the unit changes, its sector is due; then as a write from `records` on
+//! ```
 //!
 //! # The path of opening, by file
 //! `settings` compares the spec with the device. `divide` formats it; or `open` reads superblocks and table (`disk` has
@@ -37,11 +43,11 @@
 //! units (`heads`); `flaw` and `ours` distinguish damage from foreign data.
 //!
 //! # Three tables of unit states
-//! The rules of erase units ([`UnitRules`]) hold the states of completed requests, and decide whether a request is
-//! accepted. The table of records (`table`) holds the states as they are, or are going to be, on the device: it decides
-//! what opening finds. They differ while a request is in flight and where foreign data stands on a unit, and each
-//! completion brings them together. What the content of a unit means (a block, a superblock, to be erased) is the block
-//! layer's, whose own unit table lies above.
+//! [`UnitStates`] has the states of completed requests, and decides whether a request is accepted. The table of records
+//! (`table`) holds the states as they are, or are going to be, on the device: it decides what opening finds. They differ
+//! while a request is in flight and where foreign data stands on a unit, and each completion brings them together. What
+//! the content of a unit means (a block, a superblock, to be erased) is the block layer's, whose own unit table lies
+//! above.
 //!
 //! Every write is durable when it completes, requested or not. The request to the device below uses the caller's
 //! buffer: no data is copied. The layout on the device is in `docs/layout.md`.
@@ -82,7 +88,7 @@ pub use open::Damage;
 use crate::label::label;
 use blocking::Blocking;
 use flashlane_base::{Instant, Seed};
-use flashlane_device::{Buffer, Completion, DataDevice, Lane, Profile, RequestId, UnitRules, UnitState};
+use flashlane_device::{Buffer, Completion, DataDevice, Lane, Profile, RequestId, UnitState, UnitStates};
 use layout::Layout;
 use open::Opened;
 use pending::{Pending, Purpose};
@@ -98,7 +104,7 @@ pub struct Lanes<D> {
     superblock: Superblock,
     layout: Layout,
     /// States of completed requests, which decide what the rules of erase units allow.
-    units: UnitRules,
+    units: UnitStates,
     /// States as they are, or are going to be, on the device.
     table: RecordTable<Pending>,
     /// Requests in flight below, by their ids there.
@@ -212,7 +218,7 @@ impl<D: DataDevice> Lanes<D> {
         let Opened { superblock, layout, damage, superblocks, .. } = opened;
         let profile = profile(below.profile(), &layout);
         Ok(Self {
-            units: units(&profile, &layout, &records, &foreign_heads),
+            units: states_from_records(&profile, &layout, &records, &foreign_heads),
             checks_erased,
             foreign_heads,
             unreadable_heads: BTreeSet::new(),
@@ -338,8 +344,13 @@ impl<D: DataDevice> Lanes<D> {
 
 /// Returns the units of the table's records. Units with foreign data count as written, so that they are not overwritten
 /// unread.
-fn units(profile: &Profile, layout: &Layout, records: &[Record], foreign: &BTreeSet<u64>) -> UnitRules {
-    let mut units = UnitRules::new(profile);
+fn states_from_records(
+    profile: &Profile,
+    layout: &Layout,
+    records: &[Record],
+    foreign: &BTreeSet<u64>,
+) -> UnitStates {
+    let mut units = UnitStates::new(profile);
     for (record, number) in records.iter().zip(0_u64..) {
         let (lane, unit) = layout.lane_and_unit(number);
         let is_foreign = foreign.contains(&number);

@@ -27,7 +27,7 @@ use crate::slab::{Key, Slab};
 use flashlane_base::Instant;
 use flashlane_device::{
     AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, PowerCurve, Profile,
-    Readiness, Request, RequestId, SubmitError, TimeSplit, Unit, UnitRules, UnitState,
+    Readiness, Request, RequestId, SubmitError, TimeSplit, Unit, UnitState, UnitStates,
 };
 pub use settings::Settings;
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ pub struct Striped<B> {
     below: B,
     profile: Profile,
     stripes: Stripes,
-    units: UnitRules,
+    units: UnitStates,
     pending: Slab<Pending>,
     parts: Slab<Part>,
     /// Buffers of completed requests until they are taken.
@@ -88,7 +88,7 @@ impl<B: Below> Striped<B> {
         let (stripes, profile) = settings.over(below.device().profile())?;
         let mut striped = Self {
             below,
-            units: UnitRules::new(&profile),
+            units: UnitStates::new(&profile),
             profile,
             stripes,
             pending: Slab::new(),

@@ -3,7 +3,7 @@
 //! After sdf14 (Ouyang et al., "SDF: Software-Defined Flash for Web-Scale Internet Storage Systems", ASPLOS 2014,
 //! section 2). A unit is an erase block on each plane of a channel; it is erased by a command, written as a whole and
 //! read in pages. A write completes when all of it is on flash: there is no buffer, nothing is cleaned or moved, and a
-//! power cut takes nothing that completed. The rules are those of [`UnitRules`]; flash, link and error correction are
+//! power cut takes nothing that completed. The rules are those of [`UnitStates`]; flash, link and error correction are
 //! those of [`Drive`](crate::Drive), in the kernel that both share; what is in between, the channel's `Engine`, is a
 //! map of blocks.
 //!
@@ -26,7 +26,7 @@ use engine::Engine;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
     AtRisk, Completion, Counters, Device, Failure, Lane, Operation, PowerCurve, Profile, Request, RequestId,
-    SubmitError, TimeSplit, Unit, UnitRules, UnitState,
+    SubmitError, TimeSplit, Unit, UnitState, UnitStates,
 };
 use job::Job;
 use shape::Shape;
@@ -39,7 +39,7 @@ pub struct Sdf {
     correction: Option<Correction>,
     /// By lane.
     engines: Vec<Engine>,
-    units: UnitRules,
+    units: UnitStates,
     counts: Counts,
     /// An empty list, kept to spare its allocation.
     erased: Vec<u32>,
@@ -81,7 +81,7 @@ impl Sdf {
             )
         };
         let engines = Engine::all(config, &shape, seed);
-        let mut units = UnitRules::new(&profile);
+        let mut units = UnitStates::new(&profile);
         let state = match config.initial.state {
             InitialState::Full => UnitState::Written { bytes: shape.unit_bytes },
             _ => UnitState::ERASED,

@@ -3,7 +3,7 @@
 //! After NVMe Zoned Namespaces 1.1, and the measurements of Doekemeijer et al., "Performance Characterization of NVMe
 //! Flash Devices with Zoned Namespaces", CLUSTER 2023. A zone is a number of erase blocks on each of its dies, striped
 //! over them in what a die programs at once. Its data go through a write buffer of the zone's own; nothing is mapped,
-//! cleaned or moved. To the host a zone is an erase unit ([`UnitRules`]) with a state beside ([`states`]). Flash, link,
+//! cleaned or moved. To the host a zone is an erase unit ([`UnitStates`]) with a state beside ([`states`]). Flash, link,
 //! queues and error correction are those of [`Drive`](crate::Drive), in the kernel that all front ends share.
 //!
 //! ```text
@@ -36,7 +36,7 @@ use commands::Commands;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
     AtRisk, Completion, Counters, Device, Failure, Lane, Operation, PowerCurve, Profile, Request, RequestId,
-    Rule, SubmitError, TimeSplit, Unit, UnitRules, UnitState, Zone, ZoneLimits, ZoneState,
+    Rule, SubmitError, TimeSplit, Unit, UnitState, UnitStates, Zone, ZoneLimits, ZoneState,
 };
 use job::Job;
 use shape::{Shape, ZoneId};
@@ -52,7 +52,7 @@ pub struct Zoned {
     kernel: Kernel<Job>,
     correction: Option<Correction>,
     page_types: Box<[PageType]>,
-    units: UnitRules,
+    units: UnitStates,
     states: ZoneStates,
     /// By zone.
     writes: Vec<ZoneWrites>,
@@ -95,7 +95,7 @@ impl Zoned {
         let shape = Shape::new(config, &times);
         let is_full = config.initial.state == InitialState::Full;
         let profile = profile(config, &times, &shape, is_full);
-        let mut units = UnitRules::new(&profile);
+        let mut units = UnitStates::new(&profile);
         let mut states = ZoneStates::new(shape.zones, times.max_open, times.max_active);
         let mut writes = vec![ZoneWrites::default(); shape.zones as usize];
         if is_full {
@@ -141,7 +141,7 @@ impl Zoned {
     }
 
     /// Checks a request against the states of zones. Returns the zone that is closed for the one that the request
-    /// opens, if one has to be. Requires: [`UnitRules`] admit the request.
+    /// opens, if one has to be. Requires: [`UnitStates`] admit the request.
     fn admit_zone(&self, request: &Request) -> Result<Option<ZoneId>, Rule> {
         let zone = self.zone_of(request);
         let is_busy = |zone| {

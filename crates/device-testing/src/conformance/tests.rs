@@ -4,7 +4,7 @@ use super::*;
 use flashlane_base::{Duration, Instant};
 use flashlane_device::{
     Buffer, Completion, Counters, Failure, Lane, Operation, Profile, Request, RequestId, SubmitError, Unit,
-    UnitRules, UnitState,
+    UnitState, UnitStates,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ struct Tiny {
     queue: Vec<(Completion, Request)>,
     bytes: Vec<Vec<u8>>,
     buffers: BTreeMap<RequestId, Buffer>,
-    units: Option<UnitRules>,
+    units: Option<UnitStates>,
     shared: Rc<Cell<u64>>,
 }
 
@@ -56,7 +56,7 @@ fn profile() -> Profile {
 impl Tiny {
     fn new(profile: Profile, bug: Bug, shared: &Rc<Cell<u64>>) -> Self {
         let bytes = vec![vec![0; profile.capacity_bytes as usize]; profile.lanes as usize];
-        let mut units = (profile.erase_unit_bytes > 0).then(|| UnitRules::new(&profile));
+        let mut units = (profile.erase_unit_bytes > 0).then(|| UnitStates::new(&profile));
         if let Some(units) = &mut units {
             units.set(Lane(0), 0, UnitState::Bad, Some(0));
             if profile.read_only {

@@ -6,7 +6,7 @@ use super::report::{self, Condition, Zone};
 use crate::file_device::{FileDevice, LENGTH_MAX_BYTES};
 use crate::open::OpenOptions;
 use flashlane_base::units::{exact_bytes, typed_bytes};
-use flashlane_device::{Device, Lane, Profile, UnitRules, UnitState};
+use flashlane_device::{Device, Lane, Profile, UnitState, UnitStates};
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::path::PathBuf;
@@ -71,7 +71,7 @@ impl ZonedOptions {
         };
         let mut device = ZonedDevice {
             drive,
-            units: UnitRules::new(&profile),
+            units: UnitStates::new(&profile),
             profile,
             zones,
             left_out,

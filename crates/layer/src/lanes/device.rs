@@ -5,7 +5,7 @@ use super::content::ContentRead;
 use super::pending::Purpose;
 use super::recover::RecoverOptions;
 use super::table::RecordTable;
-use super::{Lanes, StoredState, read_state, units};
+use super::{Lanes, StoredState, read_state, states_from_records};
 use flashlane_base::Instant;
 use flashlane_device::{
     AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, PowerCurve, Profile, Readiness,
@@ -125,7 +125,7 @@ impl<D: DataDevice> Device for Lanes<D> {
             {
                 self.damage = opened.damage;
                 (self.superblocks, self.repairs_in_background) = (opened.superblocks, false);
-                self.units = units(&self.profile, &self.layout, &records, &foreign_heads);
+                self.units = states_from_records(&self.profile, &self.layout, &records, &foreign_heads);
                 self.foreign_heads = foreign_heads;
                 self.unreadable_heads.clear();
                 self.erased_here.clear();
