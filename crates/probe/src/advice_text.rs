@@ -225,7 +225,7 @@ pub(crate) fn advice(
 
 /// Adds the rate of writes of another drive of this kind, filled and overwritten at random. `filling_share` is as
 /// [`Writes::fragmented_filling_share`].
-pub(crate) fn add_fragmented(result: &mut ProbeResult, rate: Rate, filling_share: Option<f64>) {
+pub(crate) fn enter_fragmented(result: &mut ProbeResult, rate: Rate, filling_share: Option<f64>) {
     let Some(point) = result.recommendation.get_mut("random_write") else { return };
     let Some(writes) = point.writes.as_mut() else { return };
     (writes.fragmented, writes.fragmented_filling_share) = (Some(rate), filling_share);

@@ -53,7 +53,7 @@ pub(crate) fn run_stages(session: &mut Session<'_, '_>, structure: &Structure) -
         let is_page_known = structure.page_bytes.is_some();
         let (finding, figure) = write_buffer::find(session.bench(), target, is_page_known, most)?;
         session.note(Feature::WriteBuffer, finding);
-        figure.into_iter().for_each(|figure| session.draw(figure));
+        figure.into_iter().for_each(|figure| session.add_figure(figure));
         Ok(())
     })?;
     session.begin_stage(Stage::Interference);
@@ -143,7 +143,7 @@ fn measure_mapping(
         collisions = Some((mapping::collisions(bench, area, &written, distances, many)?, step));
     }
     if let Some((collisions, _)) = collisions {
-        session.draw(figures::mapping(&collisions));
+        session.add_figure(figures::mapping(&collisions));
     }
     Ok((mapping_finding(collisions, neighbours), area))
 }
@@ -244,7 +244,7 @@ fn find_reclaim_unit(session: &mut Session<'_, '_>, structure: &Structure) -> Re
             let known = reclaim::Known { page_bytes, stripe, policy: policy(session) };
             let (finding, figure) = reclaim::find(session.bench(), known)?;
             session.set_filled();
-            session.draw(figure);
+            session.add_figure(figure);
             finding
         }
         None => Finding::not_determined("it is counted in pages, and their size was not found"),
@@ -272,7 +272,7 @@ pub(crate) fn find_slc_cache(session: &mut Session<'_, '_>) -> Result<(), Interr
     let slc_cache::Outcome { finding, row, figure } = slc_cache::find(session.bench(), state)?;
     session.note(Feature::SlcCache, finding);
     session.set_slc_cache(row);
-    figure.into_iter().for_each(|figure| session.draw(figure));
+    figure.into_iter().for_each(|figure| session.add_figure(figure));
     Ok(())
 }
 
@@ -298,6 +298,6 @@ fn find_mapping_cache(session: &mut Session<'_, '_>) -> Result<(), Interruption>
     }
     let (finding, figure) = mapping_reach::find(session.bench())?;
     session.note(Feature::MappingCacheReach, finding);
-    figure.into_iter().for_each(|figure| session.draw(figure));
+    figure.into_iter().for_each(|figure| session.add_figure(figure));
     Ok(())
 }

@@ -41,7 +41,7 @@ pub fn add_fragmented<E>(
     if let Ok((rate, filling_share)) =
         measure(&mut *device, result.finding(Feature::PageSize), point, options)
     {
-        advice_text::add_fragmented(result, rate, filling_share);
+        advice_text::enter_fragmented(result, rate, filling_share);
     }
     Ok(())
 }

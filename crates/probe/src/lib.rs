@@ -8,11 +8,12 @@
 //!
 //! A *chunk* is the run of consecutive bytes that lie on one plane before the stripe goes on to the next. A *domain* is
 //! a part of the drive that works independently of the others, mostly a channel; its *sub-domains* are its packages or
-//! dies.
+//! dies. The *interleaving degree*, `degree` in code, is the number of domains.
 //!
 //! # Which file finds what
 //! `survey` runs the stages on a `session`, which owns the bench and collects findings: those of `structure`, of
-//! `recommend`, and of `destructive`, which write. `portrait` joins the findings.
+//! `recommend`, and of `destructive`, which write. `consistency` joins the findings, and takes back those that contradict
+//! each other.
 //!
 //! | finding | experiments, in this order, until it is found |
 //! | --- | --- |
@@ -51,6 +52,7 @@ mod choice;
 pub mod chunk;
 mod chunk_ends;
 mod confirm;
+mod consistency;
 mod destructive;
 mod dies;
 mod drive_state;
@@ -75,7 +77,6 @@ mod pair;
 pub mod pattern;
 mod pauses;
 mod point_measurement;
-mod portrait;
 mod readahead;
 mod reclaim;
 mod recommend;

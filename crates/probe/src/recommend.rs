@@ -296,7 +296,7 @@ fn report(
     measured_area: MeasuredArea,
     writes: Option<Writes>,
 ) -> Option<Recommendation> {
-    session.draw(grid.figure());
+    session.add_figure(grid.figure());
     let bound = bound(session, grid.load);
     let rate = choice.measured.bandwidth_bytes_per_s;
     if !is_timed(rate, choice.cell.request_bytes) {

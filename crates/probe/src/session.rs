@@ -5,15 +5,15 @@
 
 use crate::area::{Area, PLACE_STEP_BYTES};
 use crate::bench::Bench;
+use crate::consistency::{self, LayoutEvidence};
 use crate::drive_state::DriveState;
 use crate::error::Interruption;
 use crate::options::{Budget, Effort, Medium, Progress};
-use crate::portrait::{self, LayoutEvidence};
 use crate::repetitions::Repetitions;
 use crate::stage::Stage;
 use flashlane_base::Duration;
 use flashlane_result::feature::Feature;
-use flashlane_result::portrait::Portrait;
+use flashlane_result::layouts::LayoutCandidates;
 use flashlane_result::probe::{Advice, Finding, Recommendation, SlcCacheRow, Status};
 use flashlane_result::{Figure, Warning, WarningCode};
 use std::cell::Cell;
@@ -47,7 +47,7 @@ pub(crate) struct SessionResults {
     pub(crate) stages: Vec<Stage>,
     pub(crate) findings: BTreeMap<Feature, Finding>,
     pub(crate) slc_cache: Option<SlcCacheRow>,
-    pub(crate) portrait: Option<Portrait>,
+    pub(crate) portrait: Option<LayoutCandidates>,
     pub(crate) recommendations: BTreeMap<String, Recommendation>,
     pub(crate) advice: Vec<Advice>,
     pub(crate) figures: Vec<Figure>,
@@ -171,10 +171,11 @@ impl<'a, 'p> Session<'a, 'p> {
         }
     }
 
-    /// Draws the portrait of the findings so far, and takes back those that do not fit each other.
-    pub(crate) fn draw_portrait(&mut self, evidence: LayoutEvidence) {
+    /// Takes back findings that do not fit each other, and keeps the layouts that fit the evidence.
+    pub(crate) fn reconcile_findings(&mut self, evidence: LayoutEvidence) {
         let capacity_bytes = self.settings.capacity_bytes;
-        self.results.portrait = Some(portrait::draw(&mut self.results.findings, evidence, capacity_bytes));
+        let candidates = consistency::reconcile(&mut self.results.findings, evidence, capacity_bytes);
+        self.results.portrait = Some(candidates);
     }
 
     pub(crate) fn finding(&self, feature: Feature) -> Option<&Finding> {
@@ -185,7 +186,7 @@ impl<'a, 'p> Session<'a, 'p> {
         self.results.slc_cache = slc_cache;
     }
 
-    pub(crate) fn draw(&mut self, figure: Figure) {
+    pub(crate) fn add_figure(&mut self, figure: Figure) {
         self.results.figures.push(figure);
     }
 

@@ -5,13 +5,13 @@ mod by_writes;
 
 use crate::area::Chunk;
 use crate::chunk;
+use crate::consistency::LayoutEvidence;
 use crate::dies::Dies;
 use crate::error::Interruption;
 use crate::layout::ChunkLayout;
 use crate::mapping::Policy;
 use crate::one_at_a_time::{self, OneAtATime};
 use crate::pattern::confidence;
-use crate::portrait::LayoutEvidence;
 use crate::residues::Residues;
 use crate::session::Session;
 use crate::stage::Stage;
@@ -163,7 +163,7 @@ fn draw_curves(session: &mut Session<'_, '_>, chunk: Option<&Chunk>) -> Result<(
         let repetitions = session.repetitions().of(8);
         curves.push((sectors, chunk::curve(session.bench(), area, sectors, offsets, repetitions)?));
     }
-    session.draw(figures::chunk(curves, sector, offsets, period));
+    session.add_figure(figures::chunk(curves, sector, offsets, period));
     Ok(())
 }
 
@@ -261,7 +261,7 @@ fn find_stripe(
     layout.note(session);
     let die_count = layout.die_count();
     let ChunkLayout { stripe, residues, .. } = layout;
-    session.draw(figures::pair_distance(&stripe));
+    session.add_figure(figures::pair_distance(&stripe));
     if let Some(first) = stripe.first_level {
         let strides = (4 * first.period).clamp(16, 128);
         let reads = session.repetitions().of(120);
@@ -269,7 +269,7 @@ fn find_stripe(
         for jobs in [2, 4] {
             curves.push((jobs, stride::curve(session.bench(), area, chunk, jobs, strides, reads)?));
         }
-        session.draw(figures::stride(curves, strides, first.period));
+        session.add_figure(figures::stride(curves, strides, first.period));
     }
     Ok(FoundStripe { stripe: Some(stripe), residues, die_count, ..FoundStripe::default() })
 }

@@ -175,7 +175,7 @@ fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
     } else {
         destructive::skip_stages(session);
     }
-    session.draw_portrait(structure.layout_evidence());
+    session.reconcile_findings(structure.layout_evidence());
     session.begin_stage(Stage::Done);
     Ok(())
 }
@@ -185,7 +185,7 @@ fn find_readahead(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(), 
     let may_write = session.settings().may_write;
     let (finding, figure) = readahead::find(session.bench(), area, page_bytes, may_write)?;
     session.note(Feature::ReadaheadStreams, finding);
-    session.draw(figure);
+    session.add_figure(figure);
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 //! number is formatted in one place.
 
 use crate::Samples;
-use crate::portrait::{self, Portrait};
+use crate::diagram::{self, DriveDiagram};
 use crate::sample_runs::{Run, SampleRuns};
 use crate::svg::svg;
 use flashlane_result::{Figure, Warning};
@@ -29,7 +29,7 @@ pub(crate) struct Document {
     /// The result in a sentence, if possible.
     pub summary: String,
     /// What was found inside a drive.
-    pub portrait: Option<Portrait>,
+    pub diagram: Option<DriveDiagram>,
     /// The main numbers.
     pub facts: Vec<Fact>,
     /// The tables; the first is the main one.
@@ -49,8 +49,8 @@ pub(crate) struct Document {
 impl Document {
     /// Returns the id of each drawing that has a file of its own, with the content of the file.
     pub fn drawings(&self) -> impl Iterator<Item = (&str, String)> {
-        let portrait = self.portrait.iter().map(|portrait| ("portrait", portrait::drawing::svg(portrait)));
-        portrait.chain(self.figures.iter().map(|figure| (figure.id.as_str(), svg(figure))))
+        let diagram = self.diagram.iter().map(|diagram| ("portrait", diagram::drawing::svg(diagram)));
+        diagram.chain(self.figures.iter().map(|figure| (figure.id.as_str(), svg(figure))))
     }
 }
 

@@ -8,7 +8,7 @@ mod calibration;
 mod energy;
 mod over_time;
 mod probe;
-mod probe_portrait;
+mod probe_diagram;
 mod replay;
 mod run;
 mod runs;

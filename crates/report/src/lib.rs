@@ -6,12 +6,12 @@
 
 mod comparison;
 mod csv;
+mod diagram;
 mod directory;
 mod document;
 mod format;
 mod kinds;
 mod page;
-mod portrait;
 mod sample_runs;
 mod samples;
 mod svg;

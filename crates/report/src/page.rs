@@ -5,8 +5,8 @@
 //! be hidden, and the samples with their distributions. A content security policy forbids any network access.
 
 mod comparison;
+mod diagram;
 mod figure;
-mod portrait;
 mod samples;
 mod section;
 mod table;

@@ -3,8 +3,8 @@
 //! Long text is wrapped, in tables where it needs the fewest lines; numbers are never cut, nor are commands between
 //! single quotes outside of tables, so that they can be copied. Widths are in terminal cells, not bytes.
 
+use crate::diagram;
 use crate::document::{Column, Document, Table};
-use crate::portrait;
 use unicode_width::UnicodeWidthStr;
 
 /// Cells between two columns.
@@ -34,14 +34,14 @@ pub(crate) fn render(document: &Document, width: usize) -> String {
         push_wrapped(&mut out, &document.caution, width, 0);
     }
     push_advice(&mut out, document, width);
-    if let Some(portrait) = &document.portrait {
+    if let Some(diagram) = &document.diagram {
         out.push(String::new());
-        let picture = portrait::text::lines(portrait);
+        let picture = diagram::text::lines(diagram);
         // A broken picture shows nothing.
         if picture.iter().all(|line| line.width() <= width) {
             out.extend(picture);
         }
-        push_wrapped(&mut out, &portrait::text::caption(portrait), width, 0);
+        push_wrapped(&mut out, &diagram::text::caption(diagram), width, 0);
     }
     push_facts(&mut out, document);
     for table in document.tables.iter().filter(|table| !table.is_for_page && !table.rows.is_empty()) {

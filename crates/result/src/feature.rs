@@ -39,7 +39,7 @@ features! {
     ChunkSize: "chunk_size_bytes", "Chunk size";
     /// Bytes read in one array time.
     PageSize: "page_size_bytes", "Page/mapping unit";
-    /// Number of domains across which chunks are interleaved.
+    /// Number of domains, mostly channels, across which chunks are interleaved.
     InterleavingDegree: "interleaving_degree", "Interleaving degree";
     /// Parts of a domain that work in parallel.
     SubDomains: "sub_domains", "Sub-domains";

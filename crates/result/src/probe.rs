@@ -1,7 +1,7 @@
 //! `flashlane.probe/1`: structure of a drive, with confidences and recommendations.
 
 use crate::feature::Feature;
-use crate::portrait::Portrait;
+use crate::layouts::LayoutCandidates;
 use crate::{Figure, Machine, Warning};
 use flashlane_base::requests_needed;
 use serde::{Deserialize, Serialize};
@@ -325,7 +325,7 @@ pub struct ProbeResult {
     pub slc_cache: Option<SlcCacheRow>,
     /// The drive as a whole; `None` of a probe that ended before it was drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub portrait: Option<Portrait>,
+    pub portrait: Option<LayoutCandidates>,
     /// Recommended settings by workload: `random_read`, `random_write`, `scan`.
     pub recommendation: BTreeMap<String, Recommendation>,
     /// Doubts about the result.

@@ -1,13 +1,13 @@
 //! `flashlane.probe/1`: structure of a drive, with confidences and recommendations.
 
-use super::probe_portrait::portrait_of;
+use super::probe_diagram::diagram_of;
 use super::tail::{shown, with_reason};
 use super::{Content, Reportable, named, part_table, scalar, sentence_of};
 use crate::document::{Advice, Cell, Column, Comparable, Document, Fact, Row, Table, Tone};
 use crate::format::{exact, percent, plain_name, plain_value};
 use flashlane_result::WarningCode;
 use flashlane_result::feature::Feature;
-use flashlane_result::portrait::Layout;
+use flashlane_result::layouts::Layout;
 use flashlane_result::probe::{Advice as ProbeAdvice, Finding, ProbeResult, Rate, Recommendation, Status};
 
 impl Reportable for ProbeResult {
@@ -63,7 +63,7 @@ fn document_of(result: &ProbeResult) -> Document {
         caution: why_nothing(result),
         headline: result.headline.clone(),
         advice: advice.collect(),
-        portrait: portrait_of(result),
+        diagram: diagram_of(result),
         summary: format!("{sure} of {} questions answered.", findings.len()),
         facts: facts.collect(),
         tables,
@@ -138,7 +138,7 @@ fn finding_table(findings: &[(Feature, &Finding)]) -> Table {
 
 /// Returns the layouts that fit the evidence, where there are several.
 fn layouts(result: &ProbeResult) -> Option<Table> {
-    let portrait = result.portrait.as_ref().filter(|portrait| portrait.layouts.len() > 1)?;
+    let candidates = result.portrait.as_ref().filter(|candidates| candidates.layouts.len() > 1)?;
     let row = |layout: &Layout| {
         let sub_domains = layout.sub_domains.map_or_else(|| "?".into(), |count| count.to_string());
         Row::new(vec![
@@ -147,8 +147,8 @@ fn layouts(result: &ProbeResult) -> Option<Table> {
             Cell::exact(percent(layout.odds), exact(&scalar(layout.odds))),
         ])
     };
-    let mut rows: Vec<Row> = portrait.layouts.iter().map(row).collect();
-    if let (Some(last), Some(experiment)) = (rows.last_mut(), &portrait.experiment) {
+    let mut rows: Vec<Row> = candidates.layouts.iter().map(row).collect();
+    if let (Some(last), Some(experiment)) = (rows.last_mut(), &candidates.experiment) {
         last.note = format!("what would tell the first two apart: {experiment}");
     }
     Some(Table {

@@ -1,7 +1,7 @@
 //! One result on the page: its summary, its tables with their figures, its samples, then the remaining tables.
 
 use super::{Section, paragraph, sentence};
-use super::{figure, portrait, samples, table, toned};
+use super::{diagram, figure, samples, table, toned};
 use crate::document::{Advice, Document, Fact, Table, belongs};
 use crate::sample_runs::Packed;
 use crate::svg::escape;
@@ -28,7 +28,7 @@ pub(super) fn render(section: &Section<'_>, packed: Option<&Packed>, at: usize) 
     }
     out += &paragraph("notice", &document.caution);
     out += &advice(document);
-    out += &document.portrait.as_ref().map_or_else(String::new, portrait::render);
+    out += &document.diagram.as_ref().map_or_else(String::new, diagram::render);
     let placement = FigurePlacement::new(document, at);
     let leading = placement.leading();
     if leading.is_empty() {

@@ -1,8 +1,8 @@
 //! The picture of a probed drive, from its findings.
 
 use super::scalar;
+use crate::diagram::{Certainty, DriveDiagram, Part};
 use crate::format::plain_value;
-use crate::portrait::{Certainty, Part, Portrait};
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Finding, ProbeResult, Status};
 
@@ -10,9 +10,9 @@ use flashlane_result::probe::{Finding, ProbeResult, Status};
 const CERTAIN: f64 = 0.9;
 
 /// Returns the picture; `None` where nothing of the flash or its controller was found.
-pub(super) fn portrait_of(result: &ProbeResult) -> Option<Portrait> {
+pub(super) fn diagram_of(result: &ProbeResult) -> Option<DriveDiagram> {
     let part = |feature, name| part_of(result.finding(feature), feature, name);
-    let portrait = Portrait {
+    let diagram = DriveDiagram {
         link: part(Feature::LinkBandwidth, "Link"),
         controller: [
             part(Feature::WriteBuffer, "Write buffer"),
@@ -24,10 +24,10 @@ pub(super) fn portrait_of(result: &ProbeResult) -> Option<Portrait> {
         chunk: part(Feature::ChunkSize, "Chunk"),
         page: part(Feature::PageSize, "Page"),
     };
-    let flash = [&portrait.domains, &portrait.chunk, &portrait.page];
+    let flash = [&diagram.domains, &diagram.chunk, &diagram.page];
     let is_stated = |part: &Part| part.certainty != Certainty::Open;
-    let has_any = flash.into_iter().chain(&portrait.controller).any(is_stated);
-    has_any.then_some(portrait)
+    let has_any = flash.into_iter().chain(&diagram.controller).any(is_stated);
+    has_any.then_some(diagram)
 }
 
 fn part_of(finding: Option<&Finding>, feature: Feature, name: &'static str) -> Part {

@@ -44,7 +44,7 @@ impl Part {
 
 /// The parts of a drive.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Portrait {
+pub(crate) struct DriveDiagram {
     pub link: Part,
     /// What the controller has: write buffer, readahead, mapping.
     pub controller: [Part; 3],
@@ -54,7 +54,7 @@ pub(crate) struct Portrait {
     pub page: Part,
 }
 
-impl Portrait {
+impl DriveDiagram {
     fn parts(&self) -> impl Iterator<Item = &Part> {
         let flash = [&self.domains, &self.sub_domains, &self.chunk, &self.page];
         std::iter::once(&self.link).chain(&self.controller).chain(flash)

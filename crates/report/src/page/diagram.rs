@@ -1,14 +1,14 @@
 //! The picture of a drive on the page, as a figure that shows its values and cannot be zoomed.
 
 use super::chart;
-use crate::portrait::Portrait;
-use crate::portrait::drawing::{Shape, TITLE, caption, content};
+use crate::diagram::DriveDiagram;
+use crate::diagram::drawing::{Shape, TITLE, caption, content};
 use crate::svg::escape;
 
 /// Renders the picture as HTML.
-pub(super) fn render(portrait: &Portrait) -> String {
+pub(super) fn render(diagram: &DriveDiagram) -> String {
     let drawing = |(name, shape): (&str, Shape)| {
-        let (drawn, width, height) = content(portrait, shape);
+        let (drawn, width, height) = content(diagram, shape);
         let (width, height) = (width.ceil(), height.ceil());
         chart(name, TITLE, [width, height], &format!(" style=\"max-width:{width}px\""), &drawn)
     };
@@ -16,6 +16,6 @@ pub(super) fn render(portrait: &Portrait) -> String {
     format!(
         "<section>\n<figure class=\"portrait\">\n<h3>{TITLE}</h3>\n<div class=\"plot still\">\n{drawings}</div>\n\
          <figcaption>{}</figcaption>\n</figure>\n</section>\n",
-        escape(&caption(portrait))
+        escape(&caption(diagram))
     )
 }

@@ -1,11 +1,11 @@
-//! The drive as a whole, as far as the findings of a probe fit each other.
+//! Layouts of a drive that fit the findings of a probe, and how these fit each other.
 
 use crate::feature::Feature;
 use serde::{Deserialize, Serialize};
 
 /// The layouts that fit what was measured, and how the findings fit each other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Portrait {
+pub struct LayoutCandidates {
     /// Layouts of chunks over domains and sub-domains that fit the evidence, the likeliest first. Their odds sum to 1
     /// at most: the rest is what no layout here describes. Empty where the evidence bounds none.
     pub layouts: Vec<Layout>,

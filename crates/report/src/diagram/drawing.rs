@@ -3,7 +3,7 @@
 //! Solid borders are certain, dashed ones less so, dotted ones open. On a wide drawing a request goes from left to
 //! right, on a narrow one from the top to the bottom.
 
-use super::{Certainty, Part, Portrait};
+use super::{Certainty, DriveDiagram, Part};
 use crate::svg::{MARGIN, escape, file, text, width, wrap};
 
 /// Title of the picture.
@@ -50,13 +50,13 @@ impl Area {
 }
 
 /// Draws the picture as the content of an SVG element. Returns it with its width and height.
-pub(crate) fn content(portrait: &Portrait, shape: Shape) -> (String, f64, f64) {
-    let rows = Row::of(&portrait.domains);
-    let names = portrait.controller.iter().map(|part| width(part.name, SIZE)).fold(0.0, f64::max);
-    let values = portrait.controller.iter().map(|part| bold_width(&part.value)).fold(0.0, f64::max);
+pub(crate) fn content(diagram: &DriveDiagram, shape: Shape) -> (String, f64, f64) {
+    let rows = Row::of(&diagram.domains);
+    let names = diagram.controller.iter().map(|part| width(part.name, SIZE)).fold(0.0, f64::max);
+    let values = diagram.controller.iter().map(|part| bold_width(&part.value)).fold(0.0, f64::max);
     let inside = Area { x: 0.0, y: 0.0, width: names + values + 44.0, height: 3.0 * LINE + 36.0 };
     let tree_height = rows.len() as f64 * ROW;
-    let link = width(&portrait.link.value, SIZE) + 24.0;
+    let link = width(&diagram.link.value, SIZE) + 24.0;
     let mut out = String::new();
     match shape {
         Shape::Wide => {
@@ -64,39 +64,38 @@ pub(crate) fn content(portrait: &Portrait, shape: Shape) -> (String, f64, f64) {
             let controller = Area { x: HOST + link, y: (height - inside.height) / 2.0, ..inside };
             let host = Area { x: 1.0, y: height / 2.0 - 17.0, width: HOST, height: 34.0 };
             let (_, y) = host.middle();
-            out += &line(&portrait.link, host.x + HOST, y, controller.x, y);
-            out +=
-                &label("middle", f64::midpoint(host.x + HOST, controller.x), y - 8.0, &portrait.link.value);
-            out += &(boxed(host, "host") + &parts(controller, &portrait.controller, names));
+            out += &line(&diagram.link, host.x + HOST, y, controller.x, y);
+            out += &label("middle", f64::midpoint(host.x + HOST, controller.x), y - 8.0, &diagram.link.value);
+            out += &(boxed(host, "host") + &parts(controller, &diagram.controller, names));
             let spine = controller.x + controller.width + 24.0;
-            out += &line(&portrait.domains, controller.x + controller.width, y, spine, y);
-            let (drawn, right) = tree(portrait, &rows, spine, (height - tree_height) / 2.0);
+            out += &line(&diagram.domains, controller.x + controller.width, y, spine, y);
+            let (drawn, right) = tree(diagram, &rows, spine, (height - tree_height) / 2.0);
             (out + &drawn, right, height)
         }
         Shape::Narrow => {
             let controller = Area { x: 1.0, y: 34.0 + 36.0, ..inside };
             let host = Area { x: controller.middle().0 - HOST / 2.0, y: 1.0, width: HOST, height: 34.0 };
             let x = host.middle().0;
-            out += &line(&portrait.link, x, host.y + host.height, x, controller.y);
-            out += &label("start", x + 8.0, host.y + host.height + 22.0, &portrait.link.value);
-            out += &(boxed(host, "host") + &parts(controller, &portrait.controller, names));
+            out += &line(&diagram.link, x, host.y + host.height, x, controller.y);
+            out += &label("start", x + 8.0, host.y + host.height + 22.0, &diagram.link.value);
+            out += &(boxed(host, "host") + &parts(controller, &diagram.controller, names));
             let (spine, top) = (controller.x + 20.0, controller.y + controller.height);
-            out += &line(&portrait.domains, spine, top, spine, top + 12.0 + ROW / 2.0);
-            let (drawn, right) = tree(portrait, &rows, spine, top + 12.0);
+            out += &line(&diagram.domains, spine, top, spine, top + 12.0 + ROW / 2.0);
+            let (drawn, right) = tree(diagram, &rows, spine, top + 12.0);
             (out + &drawn, right.max(controller.x + controller.width + 1.0), top + 16.0 + tree_height)
         }
     }
 }
 
 /// Renders the picture as a file.
-pub(crate) fn svg(portrait: &Portrait) -> String {
-    let (drawn, width, height) = content(portrait, Shape::Wide);
+pub(crate) fn svg(diagram: &DriveDiagram) -> String {
+    let (drawn, width, height) = content(diagram, Shape::Wide);
     let inner = width.max(NARROWEST).ceil();
     let mut body = text("title", MARGIN, MARGIN + 20.0, TITLE);
     let mut y = MARGIN + 32.0;
     body += &format!("<g transform=\"translate({MARGIN} {y})\">{drawn}</g>\n");
     y += height.ceil() + 6.0;
-    for line in wrap(&caption(portrait), 13.0, inner) {
+    for line in wrap(&caption(diagram), 13.0, inner) {
         y += 18.0;
         body += &text("caption", MARGIN, y, &line);
     }
@@ -104,12 +103,12 @@ pub(crate) fn svg(portrait: &Portrait) -> String {
 }
 
 /// Returns the caption: the numbers, and what the borders mean.
-pub(crate) fn caption(portrait: &Portrait) -> String {
-    let mut text = portrait.summary(|part| part.value.clone()) + ".";
-    if portrait.has(Certainty::Likely) {
+pub(crate) fn caption(diagram: &DriveDiagram) -> String {
+    let mut text = diagram.summary(|part| part.value.clone()) + ".";
+    if diagram.has(Certainty::Likely) {
         text += " Dashed: stated at less than 90%.";
     }
-    if portrait.has(Certainty::Open) {
+    if diagram.has(Certainty::Open) {
         text += " Dotted: open.";
     }
     text
@@ -139,23 +138,23 @@ impl Row {
 }
 
 /// Draws the domains below each other at a spine. Returns the right end too.
-fn tree(portrait: &Portrait, rows: &[Row], spine: f64, top: f64) -> (String, f64) {
+fn tree(diagram: &DriveDiagram, rows: &[Row], spine: f64, top: f64) -> (String, f64) {
     let names = rows.iter().map(|row| match row {
         Row::Domain(name) => width(&format!("domain {name}"), SIZE),
         Row::More => 0.0,
     });
     let squares = spine + 24.0 + names.fold(0.0, f64::max) + 14.0;
     let at = |row: usize| top + (row as f64 + 0.5) * ROW;
-    let mut out = line(&portrait.domains, spine, at(0), spine, at(rows.len() - 1));
+    let mut out = line(&diagram.domains, spine, at(0), spine, at(rows.len() - 1));
     let mut right = squares;
     for (number, row) in rows.iter().enumerate() {
         let y = at(number);
         match row {
             Row::More => out += &label("start", spine + 24.0, y + 4.0, "⋮"),
             Row::Domain(name) => {
-                out += &line(&portrait.domains, spine, y, spine + 18.0, y);
+                out += &line(&diagram.domains, spine, y, spine + 18.0, y);
                 out += &label("start", spine + 24.0, y + 4.0, &format!("domain {name}"));
-                let (drawn, end) = sub_domains(&portrait.sub_domains, squares, y);
+                let (drawn, end) = sub_domains(&diagram.sub_domains, squares, y);
                 out += &drawn;
                 right = right.max(end);
             }

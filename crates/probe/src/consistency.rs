@@ -1,5 +1,4 @@
-//! The portrait of the whole: which layouts fit all of the evidence, with their odds, and whether the findings fit each
-//! other.
+//! The findings as a whole: whether they fit each other, and which layouts fit all of the evidence, with their odds.
 //!
 //! - *Layouts.* A found degree and found sub-domains are one layout. Where one is open, the number of dies or the
 //!   distance at which chunks recur on a die bounds it: degree times sub-domains are the dies, and dies times planes
@@ -14,7 +13,7 @@
 use crate::advice_text::Findings;
 use crate::dies::PLANES_MAX;
 use flashlane_result::feature::Feature;
-use flashlane_result::portrait::{Layout, Portrait, Relation};
+use flashlane_result::layouts::{Layout, LayoutCandidates, Relation};
 use flashlane_result::probe::Finding;
 
 /// What the experiments show of the layout beside the findings.
@@ -35,8 +34,12 @@ const LAYOUTS_MAX: usize = 12;
 /// Confidence in evidence that bounds an open finding, as in the findings that it leads to.
 const BOUNDED: f64 = 0.93;
 
-/// Draws the portrait, and takes back findings that do not fit each other.
-pub(crate) fn draw(findings: &mut Findings, evidence: LayoutEvidence, capacity_bytes: u64) -> Portrait {
+/// Takes back findings that do not fit each other, and returns the layouts that fit the evidence.
+pub(crate) fn reconcile(
+    findings: &mut Findings,
+    evidence: LayoutEvidence,
+    capacity_bytes: u64,
+) -> LayoutCandidates {
     let relations = relations(findings, evidence, capacity_bytes);
     for relation in relations.iter().filter(|relation| !relation.holds) {
         for feature in &relation.features {
@@ -49,7 +52,7 @@ pub(crate) fn draw(findings: &mut Findings, evidence: LayoutEvidence, capacity_b
         [ref one, ref other, ..] => experiment(one, other),
         _ => None,
     };
-    Portrait { layouts, experiment, relations }
+    LayoutCandidates { layouts, experiment, relations }
 }
 
 fn number(findings: &Findings, feature: Feature) -> Option<u64> {
@@ -193,8 +196,8 @@ mod tests {
         values.iter().map(|(feature, value)| (*feature, Finding::found(*value, 0.9, "seen"))).collect()
     }
 
-    fn pairs(portrait: &Portrait) -> Vec<(u64, Option<u64>)> {
-        portrait.layouts.iter().map(|layout| (layout.domains, layout.sub_domains)).collect()
+    fn pairs(candidates: &LayoutCandidates) -> Vec<(u64, Option<u64>)> {
+        candidates.layouts.iter().map(|layout| (layout.domains, layout.sub_domains)).collect()
     }
 
     #[test]
@@ -206,21 +209,21 @@ mod tests {
             (Feature::SubDomains, 4),
         ]);
         let evidence = LayoutEvidence { dies: Some(24), period: Some(48) };
-        let portrait = draw(&mut found, evidence, 1 << 30);
-        assert_eq!(pairs(&portrait), [(6, Some(4))]);
-        assert_eq!((portrait.layouts[0].odds, portrait.experiment), (0.9, None));
-        assert!(portrait.relations.iter().all(|relation| relation.holds), "{:?}", portrait.relations);
+        let candidates = reconcile(&mut found, evidence, 1 << 30);
+        assert_eq!(pairs(&candidates), [(6, Some(4))]);
+        assert_eq!((candidates.layouts[0].odds, candidates.experiment), (0.9, None));
+        assert!(candidates.relations.iter().all(|relation| relation.holds), "{:?}", candidates.relations);
     }
 
     #[test]
     fn open_channels_are_divisors_of_the_dies() {
         let evidence = LayoutEvidence { dies: Some(12), period: Some(24) };
-        let portrait = draw(&mut findings(&[]), evidence, 1 << 30);
-        assert_eq!(pairs(&portrait).len(), 6);
-        assert_eq!(pairs(&portrait)[1], (6, Some(2)));
-        let sum: f64 = portrait.layouts.iter().map(|layout| layout.odds).sum();
+        let candidates = reconcile(&mut findings(&[]), evidence, 1 << 30);
+        assert_eq!(pairs(&candidates).len(), 6);
+        assert_eq!(pairs(&candidates)[1], (6, Some(2)));
+        let sum: f64 = candidates.layouts.iter().map(|layout| layout.odds).sum();
         assert!((sum - BOUNDED).abs() < 1e-9);
-        let experiment = portrait.experiment.unwrap();
+        let experiment = candidates.experiment.unwrap();
         assert!(
             experiment.contains("6 apart in turn") && experiment.contains("none with 12"),
             "{experiment}"
@@ -231,26 +234,26 @@ mod tests {
     fn planes_leave_the_sub_domains_open() {
         let mut found = findings(&[(Feature::InterleavingDegree, 4)]);
         let recurs = |period| LayoutEvidence { dies: None, period: Some(period) };
-        let portrait = draw(&mut found.clone(), recurs(4), 1 << 30);
-        assert_eq!(pairs(&portrait), [(4, None)], "chunks that recur share a channel");
-        let portrait = draw(&mut found, recurs(64), 1 << 30);
-        assert_eq!(pairs(&portrait), [(4, Some(16)), (4, Some(8)), (4, Some(4))]);
-        assert!(portrait.experiment.unwrap().contains("32 apart take two programs with 8"));
+        let candidates = reconcile(&mut found.clone(), recurs(4), 1 << 30);
+        assert_eq!(pairs(&candidates), [(4, None)], "chunks that recur share a channel");
+        let candidates = reconcile(&mut found, recurs(64), 1 << 30);
+        assert_eq!(pairs(&candidates), [(4, Some(16)), (4, Some(8)), (4, Some(4))]);
+        assert!(candidates.experiment.unwrap().contains("32 apart take two programs with 8"));
     }
 
     #[test]
     fn one_die_a_domain_looks_like_one_domain() {
         let mut found = findings(&[(Feature::InterleavingDegree, 8), (Feature::SubDomains, 1)]);
-        let portrait = draw(&mut found, LayoutEvidence::default(), 1 << 30);
-        assert_eq!(pairs(&portrait), [(8, Some(1)), (1, Some(8))]);
-        assert_eq!(portrait.experiment, None);
+        let candidates = reconcile(&mut found, LayoutEvidence::default(), 1 << 30);
+        assert_eq!(pairs(&candidates), [(8, Some(1)), (1, Some(8))]);
+        assert_eq!(candidates.experiment, None);
     }
 
     #[test]
     fn findings_that_do_not_fit_are_taken_back() {
         let mut found = findings(&[(Feature::ChunkSize, 12288), (Feature::PageSize, 8192)]);
-        let portrait = draw(&mut found, LayoutEvidence::default(), 1 << 30);
-        assert!(!portrait.relations[0].holds);
+        let candidates = reconcile(&mut found, LayoutEvidence::default(), 1 << 30);
+        assert!(!candidates.relations[0].holds);
         let is_open = |feature| found[&feature].status == Status::NotDetermined;
         assert!(is_open(Feature::ChunkSize) && is_open(Feature::PageSize));
         assert!(found[&Feature::PageSize].evidence.contains("8192"));

@@ -8,7 +8,7 @@
 //!              └───────────────────────────────┘ └─ domain 10  ■ ■
 //! ```
 
-use super::{Certainty, Part, Portrait};
+use super::{Certainty, DriveDiagram, Part};
 use unicode_width::UnicodeWidthStr;
 
 /// Most sub-domains that are drawn one by one.
@@ -17,17 +17,17 @@ const CONTROLLER: &str = " controller ";
 const HOST: &str = "host ";
 
 /// Returns the lines of the picture.
-pub(crate) fn lines(portrait: &Portrait) -> Vec<String> {
-    let inside = inside(&portrait.controller);
+pub(crate) fn lines(diagram: &DriveDiagram) -> Vec<String> {
+    let inside = inside(&diagram.controller);
     let width = inside.iter().map(|line| line.width()).max().unwrap_or(0).max(CONTROLLER.len());
-    let link = portrait.link.marked();
+    let link = diagram.link.marked();
     let margin = link.width().max(HOST.len()) + 3;
     let left = [
         format!("{HOST}{}┤", rule(margin - HOST.len())),
         format!(" {}│", padded(&link, margin - 1)),
         format!("{:margin$}│", ""),
     ];
-    let [first, tree @ .., last] = domains(&portrait.domains, &portrait.sub_domains);
+    let [first, tree @ .., last] = domains(&diagram.domains, &diagram.sub_domains);
     let right = [format!("├─{first}"), format!("│ {}", tree[0]), format!("│ {}", tree[1])];
     let mut lines = vec![format!("{:margin$}┌{CONTROLLER}{}┐", "", rule(width + 2 - CONTROLLER.len()))];
     for ((left, inside), right) in left.iter().zip(&inside).zip(right) {
@@ -38,12 +38,12 @@ pub(crate) fn lines(portrait: &Portrait) -> Vec<String> {
 }
 
 /// Returns the caption: the numbers, and what the marks mean.
-pub(crate) fn caption(portrait: &Portrait) -> String {
+pub(crate) fn caption(diagram: &DriveDiagram) -> String {
     let marks = [(Certainty::Likely, "~ stated at less than 90%"), (Certainty::Open, "? open")];
-    let used = marks.into_iter().filter(|(certainty, _)| portrait.has(*certainty));
+    let used = marks.into_iter().filter(|(certainty, _)| diagram.has(*certainty));
     let used: Vec<&str> = used.map(|(_, words)| words).collect();
     let marks = if used.is_empty() { String::new() } else { format!(" ({})", used.join(", ")) };
-    portrait.summary(Part::marked) + &marks
+    diagram.summary(Part::marked) + &marks
 }
 
 fn rule(cells: usize) -> String {
