@@ -394,7 +394,7 @@ impl<D: DataDevice> Blocks<D> {
         self.engine.take_finished(out);
     }
 
-    /// Says how the next completion of the device is learned of, for users that wait on several devices at once.
+    /// Says how to wait for the next completion of the device, for users that wait on several devices at once.
     pub fn readiness(&mut self) -> Readiness {
         self.engine.readiness()
     }

@@ -288,7 +288,7 @@ impl<D: DataDevice> Engine<D> {
         }
     }
 
-    /// Says how the next completion of the device is learned of.
+    /// Says how to wait for the next completion of the device.
     pub(crate) fn readiness(&mut self) -> Readiness {
         self.scheduler.readiness()
     }

@@ -119,7 +119,7 @@ impl<D: DataDevice> Port<D> {
         }
     }
 
-    /// Says how the next completion of the device is learned of.
+    /// Says how to wait for the next completion of the device.
     pub(crate) fn readiness(&mut self) -> Readiness {
         self.device.readiness()
     }

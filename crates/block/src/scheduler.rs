@@ -400,7 +400,7 @@ impl<D: DataDevice> Scheduler<D> {
 
     // Completions.
 
-    /// Says how the next completion of the device is learned of.
+    /// Says how to wait for the next completion of the device.
     pub(crate) fn readiness(&mut self) -> Readiness {
         self.port.readiness()
     }

@@ -11,8 +11,8 @@ use flashlane_base::units::format_bytes;
 use flashlane_layer::Format;
 use flashlane_open::{Access, Change, Consent, Real, Target};
 
-/// Runs all of them, ordered so that a refusal leaves no files behind. `writes` names the operation that would write,
-/// if it requires consent, and an alternative.
+/// Runs all checks and preparations of a command, ordered so that a refusal leaves no files behind. `writes` names the
+/// operation that would write, if it requires consent, and an alternative.
 pub fn preflight(
     target: &Target,
     safety: &SafetyOptions,
@@ -30,7 +30,7 @@ pub fn preflight(
     create(target, safety)
 }
 
-/// Returns what a command does that writes to its device where it may.
+/// Returns the access of a command that writes to its device if it has consent, and only reads it otherwise.
 pub fn access_allowed(target: &Target, consent: &Consent) -> Access {
     Access::for_writes(target.is_simulated() || consent.allows(Change::Overwrite))
 }

@@ -40,7 +40,7 @@ use flashlane_device::Device;
 /// The drive that a profile describes, of any kind, under the name that results give it. Requires: `config` was
 /// loaded, and so validated, by [`profile::load`] or [`profile::parse`].
 pub fn device(config: &DriveConfig, seed: Seed, name: String) -> Box<dyn Device> {
-    let made = made(config, seed, name, &mut ftl::never_stop);
+    let made = new_of_kind(config, seed, name, &mut ftl::never_stop);
     made.expect("nothing stops it, and its tables fit into memory")
 }
 
@@ -55,10 +55,10 @@ pub fn device_watched(
     watch: StopCheck<'_>,
 ) -> Result<Box<dyn Device>, MakeError> {
     table_memory::check(config)?;
-    made(config, seed, name, watch)
+    new_of_kind(config, seed, name, watch)
 }
 
-fn made(
+fn new_of_kind(
     config: &DriveConfig,
     seed: Seed,
     name: String,

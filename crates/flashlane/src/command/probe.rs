@@ -88,12 +88,12 @@ fn drives(text: &str) -> Result<u64, String> {
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     match (&arguments.device, arguments.score) {
-        (Some(device), None) => probe(arguments, device.target()?),
+        (Some(device), None) => probe_device(arguments, device.target()?),
         (_, score) => score_random(arguments, score.unwrap_or_default()),
     }
 }
 
-fn probe(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
+fn probe_device(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     let Arguments { safety, .. } = arguments;
     let access = match arguments.read_only {
         true => Access::ReadOnly,
@@ -107,7 +107,7 @@ fn probe(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     let mut measurements = Vec::new();
     let mut result = measure(&mut *opened.device, arguments, target, access, &meter, &mut measurements)?;
     drop(opened.device);
-    add_fragmented(&mut result, arguments, target, &meter)?;
+    measure_fragmented(&mut result, arguments, target, &meter)?;
     drop(meter);
     add_commands(&mut result, target, safety)?;
     result.warnings.extend(opened.warnings);
@@ -119,7 +119,7 @@ fn probe(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     }
     let samples = samples(&measurements)?;
     output::add_machine(&mut result, target);
-    deliver(arguments, &result, Some(&samples))
+    deliver_with_status(arguments, &result, Some(&samples))
 }
 
 /// Returns single measurements as columns.
@@ -206,7 +206,7 @@ fn measure(
 
 /// Adds the rate of the recommended writes on a fragmented drive with the same profile, where the probe did not measure
 /// one.
-fn add_fragmented(
+fn measure_fragmented(
     result: &mut ProbeResult,
     arguments: &Arguments,
     target: &Target,
@@ -267,11 +267,11 @@ fn score_random(arguments: &Arguments, drives: u64) -> Result<Status, Failure> {
         !flashlane_host::interrupted()
     });
     drop(meter);
-    deliver(arguments, &score, None)
+    deliver_with_status(arguments, &score, None)
 }
 
 /// Prints and saves a result. A partial one counts as failed.
-fn deliver(
+fn deliver_with_status(
     arguments: &Arguments,
     result: &impl Reportable,
     samples: Option<&Samples>,

@@ -48,7 +48,7 @@ impl Translation {
         self.map_cache.is_none() || self.look_up(kernel, Access { owner, lpn, kind: AccessKind::Write })
     }
 
-    /// The same for a read, of `bytes`.
+    /// Looks up the place of a mapping unit for a read of `bytes`, as [`Self::look_up_for_write`] does for a write.
     #[inline]
     pub(super) fn look_up_for_read(
         &mut self,
