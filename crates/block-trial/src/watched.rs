@@ -61,6 +61,14 @@ impl<D: Device + Clone> Device for Watched<D> {
         self.device.unit(lane, index)
     }
 
+    fn has_foreign_data(&self, lane: Lane, index: u64) -> bool {
+        self.device.has_foreign_data(lane, index)
+    }
+
+    fn give_up_content(&mut self, lane: Lane, index: u64) {
+        self.device.give_up_content(lane, index);
+    }
+
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
         self.device.at_risk()
     }

@@ -231,7 +231,7 @@ impl<D: DataDevice> Engine<D> {
 
     /// Erases a damaged unit, whose content is given up.
     pub(crate) fn discard(&mut self, address: UnitAddress) {
-        self.scheduler.units_mut().discard(address);
+        self.scheduler.discard(address);
         self.dispatch(address.lane);
     }
 

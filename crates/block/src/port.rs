@@ -85,6 +85,11 @@ impl<D: DataDevice> Port<D> {
         self.device.has_foreign_data(address.device_lane(), address.unit.into())
     }
 
+    /// Gives up all that a unit holds, other data included.
+    pub(crate) fn give_up_content(&mut self, address: UnitAddress) {
+        self.device.give_up_content(address.device_lane(), address.unit.into());
+    }
+
     /// Hands a request to the device; its id is set here.
     pub(crate) fn submit(
         &mut self,

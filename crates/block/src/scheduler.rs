@@ -200,6 +200,12 @@ impl<D: DataDevice> Scheduler<D> {
         self.lanes[lane as usize].push_write(write);
     }
 
+    /// Queues a damaged unit to be erased, whose content is given up.
+    pub(crate) fn discard(&mut self, address: UnitAddress) {
+        self.port.give_up_content(address);
+        self.units.discard(address);
+    }
+
     /// Removes the reads and writes that wait on a lane.
     pub(crate) fn take_waiting(&mut self, lane: u32) -> (VecDeque<BlockRead>, VecDeque<Write>) {
         let lane = &mut self.lanes[lane as usize];

@@ -116,6 +116,10 @@ pub trait Device {
         false
     }
 
+    /// Gives up all that erase unit `index` of a lane holds, data that was not written through this device included: the
+    /// next erase of the unit need not keep it.
+    fn give_up_content(&mut self, _lane: Lane, _index: u64) {}
+
     /// Returns the state of erase unit `index` of a lane where erase units are zones; `None` otherwise.
     fn zone(&self, _lane: Lane, _index: u64) -> Option<Zone> {
         None
@@ -184,6 +188,9 @@ impl<D: Device + ?Sized> Device for Box<D> {
     fn has_foreign_data(&self, lane: Lane, index: u64) -> bool {
         (**self).has_foreign_data(lane, index)
     }
+    fn give_up_content(&mut self, lane: Lane, index: u64) {
+        (**self).give_up_content(lane, index);
+    }
     fn zone(&self, lane: Lane, index: u64) -> Option<Zone> {
         (**self).zone(lane, index)
     }
@@ -240,6 +247,9 @@ impl<D: Device + ?Sized> Device for &mut D {
     }
     fn has_foreign_data(&self, lane: Lane, index: u64) -> bool {
         (**self).has_foreign_data(lane, index)
+    }
+    fn give_up_content(&mut self, lane: Lane, index: u64) {
+        (**self).give_up_content(lane, index);
     }
     fn zone(&self, lane: Lane, index: u64) -> Option<Zone> {
         (**self).zone(lane, index)

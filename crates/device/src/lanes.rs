@@ -59,6 +59,16 @@ impl<D: Device> Device for OneLane<D> {
         if lane == Lane(0) { self.inner.unit(self.lane, index) } else { None }
     }
 
+    fn has_foreign_data(&self, lane: Lane, index: u64) -> bool {
+        lane == Lane(0) && self.inner.has_foreign_data(self.lane, index)
+    }
+
+    fn give_up_content(&mut self, lane: Lane, index: u64) {
+        if lane == Lane(0) {
+            self.inner.give_up_content(self.lane, index);
+        }
+    }
+
     fn zone(&self, lane: Lane, index: u64) -> Option<Zone> {
         if lane == Lane(0) { self.inner.zone(self.lane, index) } else { None }
     }

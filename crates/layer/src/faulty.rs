@@ -312,6 +312,14 @@ impl<D: Device> Device for Faulty<D> {
         self.inner.unit(lane, index)
     }
 
+    fn has_foreign_data(&self, lane: Lane, index: u64) -> bool {
+        self.inner.has_foreign_data(lane, index)
+    }
+
+    fn give_up_content(&mut self, lane: Lane, index: u64) {
+        self.inner.give_up_content(lane, index);
+    }
+
     fn zone(&self, lane: Lane, index: u64) -> Option<Zone> {
         self.inner.zone(lane, index)
     }

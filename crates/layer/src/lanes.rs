@@ -128,8 +128,11 @@ pub struct Lanes<D> {
     foreign_heads: BTreeSet<u64>,
     /// Units whose head cannot be read. Erasing one clears its head, so that it can be read again.
     unreadable_heads: BTreeSet<u64>,
-    /// Units that this opening has erased, or all where it has formatted the lanes: their content needs no check.
-    erased_here: BTreeSet<u64>,
+    /// Units whose recorded content this opening has read or written: it needs no check. All where it has formatted the
+    /// lanes.
+    known_here: BTreeSet<u64>,
+    /// Written units whose content is given up by their next erase, foreign data included.
+    given_up: BTreeSet<u64>,
     /// Buffers of writes that wait for what precedes their data, by the ids of their requests.
     held: BTreeMap<RequestId, Buffer>,
     /// Offsets of superblocks to rewrite.
@@ -140,6 +143,8 @@ pub struct Lanes<D> {
     /// accepted. Until then an opened device is not written.
     repairs_in_background: bool,
     sectors_written: u64,
+    /// Number of units whose content was read before their first write or with their erase.
+    units_compared: u64,
     device_lost: bool,
     /// Kept to reuse their memory.
     content_buffer: Option<Buffer>,
@@ -222,7 +227,8 @@ impl<D: DataDevice> Lanes<D> {
             checks_erased,
             foreign_heads,
             unreadable_heads: BTreeSet::new(),
-            erased_here: BTreeSet::new(),
+            known_here: BTreeSet::new(),
+            given_up: BTreeSet::new(),
             held: BTreeMap::new(),
             table: RecordTable::new(layout, superblock.id, records, &found),
             below,
@@ -240,6 +246,7 @@ impl<D: DataDevice> Lanes<D> {
             is_recovered,
             repairs_in_background: false,
             sectors_written: 0,
+            units_compared: 0,
             device_lost: false,
             content_buffer: None,
             arrived: Vec::new(),
@@ -293,14 +300,14 @@ impl<D: DataDevice> Lanes<D> {
     }
 
     /// Formats `below` as [`Lanes::format`] does, for users of [`Lanes::open_checked`]: all units are read, so that
-    /// foreign data in them is found by later openings. The lanes returned do not read them again, as after an erase.
+    /// foreign data in them is found by later openings. The lanes returned do not read them again.
     ///
     /// # Errors
     /// As [`Lanes::format`].
     pub fn format_checked(mut below: D, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
         divide::format(&mut Blocking { device: &mut below, next: &mut 0 }, shape, seed, true)?;
         let mut lanes = Self::open_checked(below)?;
-        lanes.erased_here = (0..lanes.layout.units()).collect();
+        lanes.known_here = (0..lanes.layout.units()).collect();
         Ok(lanes)
     }
 

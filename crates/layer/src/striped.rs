@@ -119,11 +119,17 @@ impl<B: Below> Striped<B> {
         }
     }
 
+    /// Returns the units that make up a striped unit.
+    fn parts_of(&self, lane: Lane, index: u64) -> impl Iterator<Item = (Lane, u64)> + use<B> {
+        let lanes = self.stripes.lanes;
+        (0..lanes).map(move |at| (Lane(lane.0 * lanes + at), index))
+    }
+
     /// The state of a striped unit by that of its parts.
     fn found(&self, lane: Lane, index: u64) -> Unit {
         let Stripes { lanes, .. } = self.stripes;
-        let unit_of = |at| self.below.device().unit(Lane(lane.0 * lanes + at), index);
-        let units: Vec<Unit> = (0..lanes).filter_map(unit_of).collect();
+        let unit_of = |(lane, index)| self.below.device().unit(lane, index);
+        let units: Vec<Unit> = self.parts_of(lane, index).filter_map(unit_of).collect();
         debug_assert_eq!(units.len(), lanes as usize, "the layer has units where the device has them");
         let written = units.iter().map(|unit| match unit.state {
             UnitState::Written { bytes } => bytes,
@@ -356,6 +362,16 @@ impl<B: Below> Device for Striped<B> {
 
     fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
         self.units.get(lane, index)
+    }
+
+    fn has_foreign_data(&self, lane: Lane, index: u64) -> bool {
+        self.parts_of(lane, index).any(|(lane, index)| self.below.device().has_foreign_data(lane, index))
+    }
+
+    fn give_up_content(&mut self, lane: Lane, index: u64) {
+        for (lane, index) in self.parts_of(lane, index) {
+            self.below.device_mut().give_up_content(lane, index);
+        }
     }
 
     fn at_risk(&self) -> Option<Vec<AtRisk>> {

@@ -172,6 +172,14 @@ impl<D: Device, C: WallClock> Device for RealTime<D, C> {
         self.inner.unit(lane, index)
     }
 
+    fn has_foreign_data(&self, lane: Lane, index: u64) -> bool {
+        self.inner.has_foreign_data(lane, index)
+    }
+
+    fn give_up_content(&mut self, lane: Lane, index: u64) {
+        self.inner.give_up_content(lane, index);
+    }
+
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
         self.inner.at_risk()
     }

@@ -93,6 +93,14 @@ impl<T: DataDevice> Device for Recorded<T> {
         self.with(|device| device.unit(lane, index))
     }
 
+    fn has_foreign_data(&self, lane: Lane, index: u64) -> bool {
+        self.with(|device| device.has_foreign_data(lane, index))
+    }
+
+    fn give_up_content(&mut self, lane: Lane, index: u64) {
+        self.with(|device| device.give_up_content(lane, index));
+    }
+
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
         self.with(|device| device.at_risk())
     }

@@ -374,16 +374,16 @@ fn put_keeps_foreign_data_in_superblocks() {
     }
 }
 
-/// A block whose header was overwritten is moved or deleted, and its unit is kept with the other data.
+/// A block that was overwritten in part is moved or deleted, and its unit is kept with the other data.
 #[test]
-fn foreign_data_over_the_header_of_a_block_is_kept() {
+fn foreign_data_over_a_block_is_kept() {
     let device = Stored::new(2);
     let starts_block_1 = |at: &usize| {
         let unit = &device.original[*at..];
         unit.starts_with(b"FLBLOCKS\x01\0\0\0\x01") && unit[56..64] == 1_u64.to_le_bytes()
     };
     let at = (DATA..LENGTH - UNIT).step_by(UNIT).find(starts_block_1).expect("it is stored");
-    for (from, length) in [(0, 4096), (0, 20_000), (1024, 512)] {
+    for (from, length) in [(0, 4096), (0, 20_000), (1024, 512), (8192, 4096), (UNIT - 1024, 512)] {
         let foreign = archive(20_000)[..length].to_vec();
         for words in [&["sdf", "rm", &device.spec, "1"][..], &["sdf", "fsck", &device.spec, "--repair"]] {
             let place = at + from;
@@ -402,8 +402,9 @@ fn foreign_data_over_the_header_of_a_block_is_kept() {
             let list = json(&["sdf", "ls", &device.spec]);
             let has = |id: u64| list["blocks"].as_array().unwrap().iter().any(|block| block["id"] == id);
             assert_eq!((has(0), has(1)), (true, words[1] != "rm"), "{words:?}: {length} bytes at {from}");
-            // More than the header of a block cannot be repaired.
-            if length > 4096 && words[1] != "rm" {
+            // More than the header or the footer of a block cannot be repaired.
+            let is_moved = from < 4096 && length <= 4096 || from == UNIT - 1024;
+            if !is_moved && words[1] != "rm" {
                 continue;
             }
             if words[1] != "rm" {

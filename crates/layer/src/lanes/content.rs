@@ -5,12 +5,12 @@
 //!
 //! - of all units after a format, which reads them,
 //! - of a unit that was written with one request, from the data of the write,
-//! - of any other unit after its erase, which reads it first.
+//! - of any other unit after its erase, which reads it first, as does the erase of a unit whose content is given up.
 //!
-//! Before the first write to a unit that was erased by an earlier opening, its bytes are read and compared. If they
-//! differ, and are not empty as in a file that was cut off and made longer again, other data was written around the
-//! lanes: the unit is recorded as written, and the write fails with [`Failure::ForeignData`]. A unit that this opening
-//! erased was compared, or given up, by this opening; one that it formatted was read by it.
+//! Before the first write to an erased unit whose content this opening has neither read nor written, its bytes are read
+//! and compared. If they differ, and are not empty as in a file that was cut off and made longer again, other data was
+//! written around the lanes, before the erase or after it: the unit is recorded as written, and the write fails with
+//! [`Failure::ForeignData`]. So a unit is read at most once in an opening, and not at all by one that formatted.
 //!
 //! Before the first byte changes, the record loses the checksum, so that the remains of a write that a power cut tore
 //! do not count as foreign. Such a unit is written without a comparison, unless its head is foreign (`heads`).
@@ -80,7 +80,7 @@ impl<D: DataDevice> Lanes<D> {
         pending: Pending,
         buffer: Option<Buffer>,
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
-        let is_verified = self.erased_here.contains(&self.layout.number(&pending.request));
+        let is_verified = self.known_here.contains(&self.layout.number(&pending.request));
         if self.checks_erased && !is_verified {
             return self.begin_content_read(pending, buffer);
         }
@@ -174,12 +174,14 @@ impl<D: DataDevice> Lanes<D> {
 
     /// The content of a unit was read to its end, with whether it is empty; `None` where the device cannot read it.
     fn content_known(&mut self, pending: Pending, found: Option<(ContentSum, bool)>) {
+        self.units_compared += 1;
         let is_empty = found.is_none_or(|(_, is_empty)| is_empty);
         let found = found.map(|(sum, _)| sum);
+        let number = self.layout.number(&pending.request);
         if pending.request.operation == Operation::Erase {
+            self.known_here.insert(number);
             return self.record_erase(pending, found);
         }
-        let number = self.layout.number(&pending.request);
         let record = self.table.record(number);
         if is_empty || found == record.content {
             return self.forget_content(pending);

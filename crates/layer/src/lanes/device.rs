@@ -66,6 +66,7 @@ impl<D: DataDevice> Device for Lanes<D> {
         let mut counters = self.below.counters();
         counters.0.extend([
             ("table_sectors_written", self.sectors_written),
+            ("units_compared", self.units_compared),
             ("table_sectors_damaged", self.damage.sectors),
             ("table_sectors_outdated", self.table.outdated()),
             ("table_sectors_lost", self.damage.lost_sectors),
@@ -83,6 +84,12 @@ impl<D: DataDevice> Device for Lanes<D> {
 
     fn has_foreign_data(&self, lane: Lane, index: u64) -> bool {
         self.units.get(lane, index).is_some() && self.is_foreign(self.layout.number_of(lane, index))
+    }
+
+    fn give_up_content(&mut self, lane: Lane, index: u64) {
+        if self.units.get(lane, index).is_some() {
+            self.given_up.insert(self.layout.number_of(lane, index));
+        }
     }
 
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
@@ -128,7 +135,8 @@ impl<D: DataDevice> Device for Lanes<D> {
                 self.units = states_from_records(&self.profile, &self.layout, &records, &foreign_heads);
                 self.foreign_heads = foreign_heads;
                 self.unreadable_heads.clear();
-                self.erased_here.clear();
+                self.known_here.clear();
+                self.given_up.clear();
                 self.table = RecordTable::new(self.layout, self.superblock.id, records, &found);
             }
             _ => self.device_lost = true,

@@ -80,18 +80,20 @@ impl<D: DataDevice> Lanes<D> {
     }
 
     /// Begins an erase: of the record only, unless the unit was erased before and has a foreign head, or has an
-    /// unreadable head or, where it matters, unknown content.
+    /// unreadable head or, where it matters, content that is unknown or given up.
     fn begin_erase(
         &mut self,
         pending: Pending,
         buffer: Option<Buffer>,
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
         let number = self.layout.number(&pending.request);
-        if self.is_foreign(number) || self.unreadable_heads.contains(&number) {
+        let is_given_up = self.given_up.contains(&number);
+        let has_foreign_head = self.foreign_heads.contains(&number) && is_given_up || self.is_foreign(number);
+        if has_foreign_head || self.unreadable_heads.contains(&number) {
             return self.clear_head(pending, buffer);
         }
         let content = self.table.record(number).content;
-        if self.checks_erased && content.is_none() {
+        if self.checks_erased && (content.is_none() || is_given_up) {
             return self.begin_content_read(pending, buffer);
         }
         self.note_accepted(&pending.request);
@@ -161,7 +163,11 @@ impl<D: DataDevice> Lanes<D> {
                 let erases = self.table.record(number).erases;
                 self.units.set(Lane(lane), unit, Record::lost(&self.layout.shape).state, erases);
             }
-            (Operation::Erase, Ok(())) => drop(self.erased_here.insert(number)),
+            (Operation::Erase, Ok(())) => drop(self.given_up.remove(&number)),
+            // A write of the whole unit.
+            (Operation::Write, Ok(())) if self.table.record(number).content.is_some() => {
+                self.known_here.insert(number);
+            }
             _ => {}
         }
         self.done.extend(self.held.remove(&request.id).map(|buffer| (request.id, buffer)));

@@ -157,3 +157,59 @@ fn empty_units_are_not_foreign_data() {
         }
     }
 }
+
+/// Foreign data behind the head of a written unit is found by the first write after the erase of the same opening.
+#[test]
+fn erase_of_a_written_unit_keeps_foreign_data_behind_its_head() {
+    for (from, length) in [(5000, 1), (8192, 700), (UNIT - 4096, 4096), (UNIT - 1, 1)] {
+        let mut lanes = prepared();
+        assert_eq!(write(&mut lanes, 0, 1, 3), Ok(()));
+        let at = lanes.unit_range(Lane(0), 1).start;
+        let mut device = lanes.into_inner();
+        let foreign = vec![b'~'; length];
+        overwrite(&mut device, at + from, &foreign);
+        let mut lanes = checked(device);
+        erase(&mut lanes, 0, 1);
+        assert_eq!(write(&mut lanes, 0, 1, 6), Err(Failure::ForeignData), "{length} bytes at {from}");
+        assert_eq!(raw(&mut lanes.below, at, UNIT)[from as usize..][..length], foreign);
+        // The content is given up, by this opening or a later one.
+        for mut lanes in [checked(lanes.below.clone()), lanes] {
+            erase(&mut lanes, 0, 1);
+            assert_eq!(write(&mut lanes, 0, 1, 6), Ok(()), "{length} bytes at {from}");
+        }
+    }
+}
+
+#[test]
+fn erase_of_content_that_is_given_up_keeps_no_foreign_data() {
+    for from in [0, 100, 9000] {
+        let mut lanes = prepared();
+        assert_eq!(write(&mut lanes, 0, 1, 3), Ok(()));
+        let at = lanes.unit_range(Lane(0), 1).start;
+        let mut device = lanes.into_inner();
+        overwrite(&mut device, at + from, b"foreign");
+        let mut lanes = checked(device);
+        lanes
+            .submit_with(Request::read(1, UNIT, 512).on(Lane(0)), Buffer::zeroed(512))
+            .expect("it is written");
+        assert_eq!(drain(&mut lanes)[0].outcome, Ok(()));
+        lanes.give_up_content(Lane(0), 1);
+        erase(&mut lanes, 0, 1);
+        assert!(!lanes.has_foreign_data(Lane(0), 1));
+        for mut lanes in [checked(lanes.below.clone()), lanes] {
+            assert_eq!(lanes.unit(Lane(0), 1).unwrap().state, UnitState::ERASED);
+            assert_eq!(write(&mut lanes, 0, 1, 6), Ok(()), "foreign data at {from}");
+        }
+    }
+}
+
+/// In one opening, a unit is read once before it is written, and not again after its own writes.
+#[test]
+fn own_writes_are_not_compared() {
+    let mut lanes = prepared();
+    for round in 0..5 {
+        assert_eq!(write(&mut lanes, 0, 1, round), Ok(()));
+        erase(&mut lanes, 0, 1);
+        assert_eq!(lanes.units_compared, 1, "after {} writes", round + 1);
+    }
+}
