@@ -160,7 +160,9 @@ fn profile_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<
             // If this fails, opening the device itself reports why.
             Ok(opening.options().planned_change(target).ok().flatten())
         }
-        None if target.is_layered() || target.capabilities().erase_units => Ok(None),
+        // If this fails, opening the device itself reports why.
+        None if target.is_layered() => Ok(safety.create.and_then(|length| target.planned(length).ok())),
+        None if target.capabilities().erase_units => Ok(None),
         None => Ok(safety.create.map(file_profile)),
     }
 }

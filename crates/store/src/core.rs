@@ -36,7 +36,6 @@ use crate::cursor::Cursor;
 use crate::dropped::Dropped;
 use crate::error::{OpenError, OptionsError, ReadFailure};
 use crate::log::Log;
-use crate::merging::{MERGE_BLOCKS, PART_BLOCKS};
 use crate::operation::{Finished, Outcome, Pending, Ticket};
 use crate::options::StoreOptions;
 use crate::reads::Reads;
@@ -153,7 +152,7 @@ impl Shape {
 impl<D: DataDevice, L: DataDevice> Core<D, L> {
     pub(crate) fn new(parts: Parts<D, L>, shape: Shape, options: StoreOptions) -> Result<Self, OptionsError> {
         let Parts { blocks, log, store, bounds } = parts;
-        let policy = merge::FAMILY.build(&options.merge, &options.merge_options)?;
+        let policy = options.check(&shape, bounds.len() as u64)?;
         let uppers = bounds.iter().skip(1).cloned().chain([Vec::new()]);
         let slices: Vec<Slice> = bounds
             .iter()
@@ -161,24 +160,6 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             .zip(0..)
             .map(|((lower, upper), number)| Slice::new(number, lower.clone(), upper))
             .collect();
-        let least_bytes = Self::memory_bytes_min(&shape, &options);
-        if options.memory_bytes < least_bytes {
-            return Err(OptionsError::Memory {
-                given_bytes: options.memory_bytes,
-                slices: slices.len() as u64,
-                block_bytes: shape.block_bytes,
-                least_bytes,
-            });
-        }
-        let blocks_of_merges = [
-            ("merge_blocks_max", options.merge_blocks_max, PART_BLOCKS),
-            ("reserve_blocks", options.reserve_blocks, MERGE_BLOCKS + PART_BLOCKS),
-        ];
-        if let Some((option, given, least)) =
-            blocks_of_merges.into_iter().find(|(_, given, least)| given < least)
-        {
-            return Err(OptionsError::FewBlocks { option, given, least });
-        }
         let cache = GroupCache::new(if options.cache_reads { options.memory_bytes } else { 0 });
         Ok(Self {
             blocks,

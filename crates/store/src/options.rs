@@ -1,9 +1,11 @@
 //! Options of a store: those it is created with, and those of an opening.
 
+use crate::builder::Shape;
 use crate::error::OptionsError;
+use crate::merging::{MERGE_BLOCKS, PART_BLOCKS};
 use flashlane_base::Duration;
 use flashlane_block::BlockOptions;
-use flashlane_policy::Options;
+use flashlane_policy::{Options, merge};
 
 /// What a store is created with. It is recorded with the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +69,31 @@ pub struct StoreOptions {
     pub without_damaged_blocks: bool,
     /// Blocks that are kept free for merges: values are refused once fewer are left. At least 12.
     pub reserve_blocks: u64,
+}
+
+impl StoreOptions {
+    /// Fewest bytes of memory: two containers and the buffers of one merge.
+    fn memory_bytes_min(&self, shape: &Shape) -> u64 {
+        (4 + u64::from(self.merge_writes)) * shape.block_bytes
+    }
+
+    /// Returns the merge policy, if all options suit a store of this shape.
+    pub(crate) fn check(&self, shape: &Shape, slices: u64) -> Result<Box<dyn merge::Merge>, OptionsError> {
+        let policy = merge::FAMILY.build(&self.merge, &self.merge_options)?;
+        let least_bytes = self.memory_bytes_min(shape);
+        if self.memory_bytes < least_bytes {
+            let (given_bytes, block_bytes) = (self.memory_bytes, shape.block_bytes);
+            return Err(OptionsError::Memory { given_bytes, slices, block_bytes, least_bytes });
+        }
+        let blocks_of_merges = [
+            ("merge_blocks_max", self.merge_blocks_max, PART_BLOCKS),
+            ("reserve_blocks", self.reserve_blocks, MERGE_BLOCKS + PART_BLOCKS),
+        ];
+        match blocks_of_merges.into_iter().find(|(_, given, least)| given < least) {
+            Some((option, given, least)) => Err(OptionsError::FewBlocks { option, given, least }),
+            None => Ok(policy),
+        }
+    }
 }
 
 impl Default for StoreOptions {

@@ -34,19 +34,20 @@ impl Requirements {
         let layout = Layout::new(device).map_err(FormatError::Unsuitable)?;
         let shape = shape_of(layout.block_bytes(), layout.granule_bytes, &slices.bounds)?;
         slices.check(shape.key_bytes_max())?;
+        options.check(&shape, slices.bounds.len() as u64)?;
         let (blocks, count) = (layout.all_units() - Layout::RESERVED_UNITS, slices.bounds.len() as u64);
         // Writing admits a value only above the reserve, and a block for each container and one more.
-        let least = options.reserve_blocks + count + 1;
+        let least = options.reserve_blocks.saturating_add(count + 1);
         if blocks < least {
             // All lanes have as many units, and a capacity is that of one.
             let lanes = u64::from(device.lanes);
-            let units = (least + Layout::RESERVED_UNITS).next_multiple_of(lanes);
+            let units = least.saturating_add(Layout::RESERVED_UNITS).div_ceil(lanes).saturating_mul(lanes);
             return Err(CreateError::DeviceTooSmall {
                 device: device.name.clone(),
                 blocks,
                 least,
                 slices: count,
-                least_bytes: units * device.erase_unit_bytes,
+                least_bytes: units.saturating_mul(device.erase_unit_bytes),
                 unit_bytes: previous_power_of_two(device.capacity_bytes * lanes / units),
             });
         }
@@ -144,6 +145,29 @@ mod tests {
         };
         assert_eq!(of(4 + 24 + 1, 1), refused(25, 26, 1));
         assert_eq!(of(4 + 24 + 2, 3), refused(26, 28, 3));
+    }
+
+    #[test]
+    fn invalid_options_are_refused_before_the_format() {
+        let options = |change: fn(&mut StoreOptions)| {
+            let mut options = StoreOptions::default();
+            change(&mut options);
+            options
+        };
+        for options in [
+            options(|options| options.memory_bytes = 4096),
+            options(|options| options.merge = "unknown".into()),
+            options(|options| options.merge_blocks_max = 1),
+            options(|options| options.reserve_blocks = 1),
+            options(|options| options.reserve_blocks = u64::MAX),
+        ] {
+            let (device, log) =
+                (MemoryLanes::new(4, 64, 8192, 512, Seed(1)), MemoryDisk::new(1 << 20, 512, Seed(1)));
+            let slices = Slices::even(4);
+            let refused = Requirements::new(device.profile(), &slices, &options).unwrap_err();
+            let created = Store::create(device, log, 1, slices, options).map(drop);
+            assert_eq!(created, Err(refused));
+        }
     }
 
     #[test]

@@ -242,6 +242,28 @@ fn unusable_commands_format_nothing() {
         let ended = refused(2, &[words, &consent].concat(), &[]);
         assert!(device.bytes() == device.original, "{words:?}: {}", ended.stderr);
     }
+    // Nor is a store made whose options are refused.
+    let log = device.dir.path().join("log");
+    for words in [
+        &["store", "bench", &device.spec, "--memory", "4KiB"][..],
+        &["store", "bench", &device.spec, "--value-size", "1TiB"],
+        &["store", "bench", &device.spec, "--slices", "4096"],
+        &["store", "create", &device.spec, "--slices", "4096"],
+        &["store", "create", &device.spec, "--log-size", "4KiB"],
+    ] {
+        let to_log = ["--log", text(&log), "--destroy-data", "--really", text(&device.path)];
+        let ended = refused(2, &[words, &to_log].concat(), &[]);
+        assert!(device.bytes() == device.original, "{words:?}: {}", ended.stderr);
+        assert!(!log.exists(), "{words:?}: {}", ended.stderr);
+    }
+    // The file of a layered device is not made for a workload that does not fit it.
+    let new = device.dir.path().join("new");
+    let lanes = format!("lanes({},channels=2,unit=64KiB)", new.display());
+    for spec in [lanes.clone(), format!("faulty({lanes})")] {
+        let words = ["run", &spec, "sequential-write,size=64k,queue=7", "--create", "4MiB"];
+        refused(2, &words, &[]);
+        assert!(!new.exists(), "{words:?}");
+    }
     // Text of one block trace is of 4 KiB, too.
     let trace = device.dir.path().join("trace.csv");
     fs::write(&trace, "128166372003061629,usr,0,Write,4096,4096,100\n").unwrap();

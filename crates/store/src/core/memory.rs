@@ -2,8 +2,6 @@
 //! reads, which gets what these leave.
 
 use super::Core;
-use crate::builder::Shape;
-use crate::options::StoreOptions;
 use flashlane_device::DataDevice;
 
 /// The part of their memory that each merge may take. Slices have equal shares, unless they are so many that merges
@@ -21,11 +19,6 @@ pub(super) struct Share {
 }
 
 impl<D: DataDevice, L: DataDevice> Core<D, L> {
-    /// Two containers and the buffers of one merge.
-    pub(super) fn memory_bytes_min(shape: &Shape, options: &StoreOptions) -> u64 {
-        (4 + u64::from(options.merge_writes)) * shape.block_bytes
-    }
-
     /// Bytes of the output that a merge builds, and of those that it may always write.
     fn least_share_bytes(&self) -> u64 {
         (1 + u64::from(self.options.merge_writes)) * self.shape.block_bytes
