@@ -6,7 +6,8 @@
 //! Anything else was written by another program. It is kept, and nothing is written, until its owner gives it up.
 //!
 //! A page of other data is taken for a torn one where each of its sectors is zeros or spread as random bytes, as
-//! compressed or encrypted data is: no bytes in a sector say whose they are.
+//! compressed or encrypted data is: no bytes in a sector say whose they are. Within a sector that is spread, text and
+//! data of few values are found from [`TEXT_MIN`] and [`WINDOW_BYTES`] bytes on.
 
 use super::recover::{execute, read_in_chunks};
 use super::{LogLayout, mark, page};
@@ -18,6 +19,14 @@ const SECTOR_BYTES: usize = 512;
 /// Least number of different bytes in a sector of random ones. These have 256 * (1 - (255/256)^512) = 221 on average,
 /// with a standard deviation below 6: fewer come once in 10^17 sectors. A sector of text has below 100.
 const SPREAD_MIN: usize = 170;
+/// Bytes of a window of which the same is asked, every [`WINDOW_STEP`] bytes.
+const WINDOW_BYTES: usize = 64;
+const WINDOW_STEP: usize = 8;
+/// Least number of different bytes in a window. Random ones have 57: fewer come once in 10^12 windows. One of text has
+/// below 30.
+const WINDOW_SPREAD_MIN: usize = 31;
+/// Length of a run of printable characters that is text: random bytes are so once in 10^13 times.
+const TEXT_MIN: usize = 32;
 
 /// Data in the log's device that is not the log's, in a place where the log is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,18 +70,19 @@ impl Foreign {
 
 /// Returns whether a page of the ring that is not sound has other data.
 pub(super) fn is_foreign_page(bytes: &[u8], store: u128) -> bool {
-    is_foreign(bytes, |first| page::begins_as_page(first, store))
+    is_foreign(bytes, page::begins_as_page(bytes, store).then_some(page::HEADER_BYTES as usize))
 }
 
-/// Returns whether a mark that is not sound has other data.
+/// Returns whether the place of a mark has other data: its checksum covers its first bytes only.
 pub(super) fn is_foreign_mark(bytes: &[u8], store: u128) -> bool {
-    is_foreign(bytes, |first| mark::begins_as_mark(first, store))
+    is_foreign(bytes, mark::begins_as_mark(bytes, store).then_some(mark::BYTES))
 }
 
-fn is_foreign(bytes: &[u8], is_head: impl Fn(&[u8]) -> bool) -> bool {
+/// Returns whether bytes behind a head of this length have other data.
+fn is_foreign(bytes: &[u8], head: Option<usize>) -> bool {
     let (first, others) = bytes.split_at(bytes.len().min(SECTOR_BYTES));
     let is_torn = |sector: &[u8]| is_blank(sector) || is_spread(sector);
-    !(is_head(first) || is_torn(first)) || !others.chunks(SECTOR_BYTES).all(is_torn)
+    !is_torn(&first[head.unwrap_or(0)..]) || !others.chunks(SECTOR_BYTES).all(is_torn)
 }
 
 fn is_blank(bytes: &[u8]) -> bool {
@@ -82,9 +92,19 @@ fn is_blank(bytes: &[u8]) -> bool {
 
 /// Returns whether bytes are spread as random ones.
 fn is_spread(sector: &[u8]) -> bool {
+    let is_text = |run: &[u8]| run.len() >= TEXT_MIN;
+    let is_printable = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+    let mut windows = sector.windows(WINDOW_BYTES).step_by(WINDOW_STEP);
+    different(sector) >= SPREAD_MIN
+        && windows.all(|window| different(window) >= WINDOW_SPREAD_MIN)
+        && !sector.split(|byte| !is_printable(byte)).any(is_text)
+}
+
+/// Returns the number of different bytes.
+fn different(bytes: &[u8]) -> usize {
     let mut seen = [false; 256];
-    sector.iter().for_each(|&byte| seen[usize::from(byte)] = true);
-    seen.iter().filter(|&&is_there| is_there).count() >= SPREAD_MIN
+    bytes.iter().for_each(|&byte| seen[usize::from(byte)] = true);
+    seen.iter().filter(|&&is_there| is_there).count()
 }
 
 /// Makes the ring of a new log blank, whose device may hold what its owner gave up: pages with bytes are overwritten
@@ -131,5 +151,23 @@ mod tests {
             assert!(is_foreign_page(&page, 7) && is_foreign_mark(&page, 7), "sector {sector}");
         }
         assert!(is_foreign_page(&[0xff; 4096], 7));
+        // A part of a sector.
+        torn.iter_mut().for_each(|byte| *byte = random.bits() as u8);
+        for (at, length) in [(0, 32), (100, 40), (480, 32), (500, 80), (4000, 96)] {
+            let mut page = torn.clone();
+            page[at..at + length].copy_from_slice(&b"my precious text\n".repeat(6)[..length]);
+            assert!(is_foreign_page(&page, 7) && is_foreign_mark(&page, 7), "{length} bytes of text at {at}");
+        }
+        // Behind a mark or the header of a page.
+        let layout = LogLayout::for_tests(20);
+        let mut sound = mark::encode(&layout, 7, 3).as_slice().to_vec();
+        assert!(!is_foreign_mark(&sound, 7));
+        sound[100] = b'm';
+        assert!(is_foreign_mark(&sound, 7), "a byte behind a mark");
+        for at in [0, 7, 100, 441, 4025] {
+            let mut page = torn.clone();
+            page[at..at + 71].iter_mut().enumerate().for_each(|(nth, byte)| *byte = 128 + (nth % 30) as u8);
+            assert!(is_foreign_page(&page, 7) && is_foreign_mark(&page, 7), "binary data at {at}");
+        }
     }
 }

@@ -351,7 +351,7 @@ fn damaged_copy<L: DataDevice>(
     };
     let (sound, other) = (read(sound_at)?, read(offset_bytes));
     let header = &sound.as_slice()[..header_bytes as usize];
-    let found = other.as_ref().map(|other| &other.as_slice()[..header.len()]);
+    let (found, behind) = other.as_ref().map(|other| other.as_slice().split_at(header.len())).unzip();
     if found == Some(header) {
         return None;
     }
@@ -363,10 +363,14 @@ fn damaged_copy<L: DataDevice>(
             .into_iter()
             .all(|part| found[part.clone()] == header[part])
     };
+    // Behind a header are zeros, unless a longer one with a salvage was there.
+    let is_free_behind = behind.is_none_or(|behind| behind.iter().all(|&byte| byte == 0));
+    let has_salvage = |found: &[u8]| found[CHECKED_FROM..].starts_with(&VERSION_WITH_SALVAGE.to_le_bytes());
     // Bytes that are nearly all those of a header, or that are gone, are nobody else's.
     let is_ours = found.is_none_or(|found| {
         let same = found.iter().zip(header).filter(|(found, own)| found == own).count();
-        same * 2 > header.len() || is_alike(found) || found.iter().all(|&byte| byte == 0)
+        let is_nearly = same * 2 > header.len() || found.iter().all(|&byte| byte == 0);
+        is_nearly && is_free_behind || is_alike(found) && (is_free_behind || has_salvage(found))
     });
     Some(DamagedCopy { offset_bytes, repair: is_ours.then_some(sound) })
 }

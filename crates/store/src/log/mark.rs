@@ -33,7 +33,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"flashend");
 const VERSION: u32 = 1;
 /// Bytes before the mark's checksum, and behind it: store and page.
 const CHECKED_FROM: usize = 12;
-const BYTES: usize = 40;
+pub(super) const BYTES: usize = 40;
 /// Attempts at reading a mark.
 const ATTEMPTS: u32 = 3;
 
@@ -90,7 +90,7 @@ pub(super) fn read<L: DataDevice>(
         let mut page = || execute(device, request, Some(Buffer::zeroed(layout.page_bytes as usize))).ok()?;
         let page = (0..ATTEMPTS).find_map(|_| page())?;
         let found = decode(page.as_slice(), store);
-        if found.is_none() && is_foreign_mark(page.as_slice(), store) {
+        if is_foreign_mark(page.as_slice(), store) {
             foreign.push(offset_bytes..offset_bytes + layout.page_bytes);
         }
         found

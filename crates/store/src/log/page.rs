@@ -15,7 +15,7 @@ use flashlane_base::random::{SPLITMIX64_STEP, splitmix64};
 const MAGIC: u64 = u64::from_le_bytes(*b"flashlog");
 /// Version of the format that this program writes, and the newest that it reads.
 const VERSION: u32 = 1;
-const HEADER_BYTES: u64 = 80;
+pub(super) const HEADER_BYTES: u64 = 80;
 const NO_RECORD: u32 = u32::MAX;
 
 /// The header of a page.

@@ -530,12 +530,14 @@ fn every_damaged_byte_that_means_something_is_told() {
 
 #[test]
 fn damaged_copy_of_the_header_is_repaired_by_the_next_write() {
-    for (at, is_ours) in [(0, true), (4096 + 14, true), (0, false)] {
+    // The last ones are over the end of the header and behind it.
+    for (at, length) in [(0, 1), (4096 + 14, 1), (0, 4096), (4096 + 35, 4061), (4096 + 35, 40)] {
+        let is_ours = length == 1;
         let mut disk = create(24, 4).into_device();
         let sound = disk.bytes_mut()[..8192].to_vec();
         match is_ours {
             true => disk.bytes_mut()[at] ^= 1,
-            false => disk.bytes_mut()[..4096].fill(b'x'),
+            false => disk.bytes_mut()[at..at + length].fill(b'x'),
         }
         let damaged = disk.bytes_mut()[..8192].to_vec();
         let (mut log, _) = open(disk).expect("one copy is sound");
