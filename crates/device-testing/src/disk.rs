@@ -59,6 +59,12 @@ impl MemoryDisk {
         self
     }
 
+    /// Returns the device as one that is not simulated: other programs may write to it, and layers check for that.
+    pub fn shared_with_others(mut self) -> Self {
+        self.profile.simulated = false;
+        self
+    }
+
     /// The stored bytes, to damage.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes

@@ -4,10 +4,11 @@
 //! opened and compared. Of each slice the first writes must be there, whole, in their order: all that were acknowledged
 //! as durable, all with lower numbers, and of the others some number. Some copies go on working for a while and lose
 //! their power again; some replace the trial's store. In some trials reads and units fail as well. At the end blocks
-//! of a copy are damaged, and the copy is salvaged. Everything follows from one seed: a trial that fails, fails again.
+//! of a copy are damaged, and the copy is salvaged; and other data is written over a store on lanes. Everything follows from one seed: a trial that fails, fails again.
 
 mod check;
 mod damage;
+mod foreign;
 mod model;
 mod recorder;
 mod tally;
@@ -101,6 +102,10 @@ pub fn trial_of_seed(seed: u64) -> Tally {
         trial.damage();
     }
     trial.tally.add(&trial.store.status().counters);
+    // They need no power cuts, of which the caller wants a number.
+    if seed.is_multiple_of(2) {
+        trial.tally += foreign::trial_of_seed(seed);
+    }
     trial.tally
 }
 

@@ -31,6 +31,8 @@ pub struct Tally {
     pub damaged: u64,
     /// Salvages of these that gave something up.
     pub salvages: u64,
+    /// Runs of other data that were written over a store, and kept by it.
+    pub foreign_runs: u64,
 }
 
 impl Tally {
@@ -56,6 +58,7 @@ impl std::ops::AddAssign for Tally {
         self.closes += other.closes;
         self.damaged += other.damaged;
         self.salvages += other.salvages;
+        self.foreign_runs += other.foreign_runs;
     }
 }
 
@@ -75,13 +78,14 @@ impl std::fmt::Display for Tally {
             closes,
             damaged,
             salvages,
+            foreign_runs,
         } = self;
         write!(
             f,
             "{cuts} power cuts, {restarts} restarts, {closes} closes: no acknowledged write lost, no batch halved\n{writes} writes, {gets} gets, \
              {scans} scans, {merges} merges ({merge_parts} of them parts), {full} refusals of a full device, {failures} lawful failures, \
              {entries_compared} entries compared\n{damaged} copies with damaged blocks, {salvages} salvages: no key lost but \
-             those stated"
+             those stated\n{foreign_runs} runs of other data: none overwritten"
         )
     }
 }

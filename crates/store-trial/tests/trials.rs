@@ -10,8 +10,20 @@ fn store_keeps_its_promises_through_power_cuts() {
         tally += trial_of_seed(seed);
     }
     println!("{tally}");
-    let Tally { cuts, writes, gets, scans, merges, merge_parts, full, restarts, closes, salvages, .. } =
-        tally;
+    let Tally {
+        cuts,
+        writes,
+        gets,
+        scans,
+        merges,
+        merge_parts,
+        full,
+        restarts,
+        closes,
+        salvages,
+        foreign_runs,
+        ..
+    } = tally;
     assert!(
         cuts > 2000
             && writes > 500
@@ -22,7 +34,8 @@ fn store_keeps_its_promises_through_power_cuts() {
             && full > 10
             && restarts > 10
             && closes > 10
-            && salvages > 10,
+            && salvages > 10
+            && foreign_runs > 100,
         "{tally:?}"
     );
 }

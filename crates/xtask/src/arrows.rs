@@ -24,7 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("block", &["base", "device"]),
     ("block-trial", &["base", "device", "device-testing", "block"]),
     ("store", &["base", "device", "policy", "block"]),
-    ("store-trial", &["base", "device", "device-testing", "policy", "store"]),
+    ("store-trial", &["base", "device", "device-testing", "policy", "layer", "store"]),
     ("store-tables", &["base", "device", "store"]),
     ("store-files", &["base", "device", "store"]),
     ("store-server", &["base", "device", "host", "store"]),
