@@ -7,8 +7,10 @@
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -51,6 +53,25 @@ impl AtomicFile {
         self.file.as_file().sync_all()?;
         self.file.persist_noclobber(&self.path)?;
         Ok(())
+    }
+
+    /// Syncs the file and renames it to its path, or, where that exists, to the first with a number in its name that
+    /// does not. Returns the path that it has.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn commit_beside(self) -> io::Result<PathBuf> {
+        self.file.as_file().sync_all()?;
+        let Self { mut file, path } = self;
+        for number in 0_u64.. {
+            let beside = if number == 0 { path.clone() } else { numbered(&path, number) };
+            match file.persist_noclobber(&beside) {
+                Ok(_) => return Ok(beside),
+                Err(taken) if taken.error.kind() == ErrorKind::AlreadyExists => file = taken.file,
+                Err(other) => return Err(other.error),
+            }
+        }
+        unreachable!("a directory has fewer files than there are numbers")
     }
 
     /// Syncs the file and puts it in the place of the file at its path, which must pass `may_replace`: it is called
@@ -161,6 +182,14 @@ fn part_beside(path: &Path) -> io::Result<NamedTempFile> {
         .make_in(parent, |part| File::options().write(true).create_new(true).mode(0o666).open(part))
 }
 
+/// Returns a path with a number in its name, before the first dot behind its beginning, so that endings stay.
+fn numbered(path: &Path, number: u64) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let dot = name.iter().skip(1).position(|&byte| byte == b'.').map_or(name.len(), |at| at + 1);
+    let numbered = [&name[..dot], format!("-{number}").as_bytes(), &name[dot..]].concat();
+    path.with_file_name(OsString::from_vec(numbered))
+}
+
 fn same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
@@ -204,6 +233,18 @@ mod tests {
 
     fn entries(dir: &tempfile::TempDir) -> usize {
         fs::read_dir(dir.path()).unwrap().count()
+    }
+
+    #[test]
+    fn file_is_committed_beside_others() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, beside) in [("a.csv.gz", ["a.csv.gz", "a-1.csv.gz"]), (".a", [".a", ".a-1"])] {
+            for beside in beside.map(|beside| dir.path().join(beside)) {
+                let path = created(&dir.path().join(name), "new").commit_beside().unwrap();
+                assert_eq!((&path, fs::read(&path).unwrap().as_slice()), (&beside, &b"new"[..]));
+            }
+        }
+        assert_eq!(entries(&dir), 4);
     }
 
     #[test]

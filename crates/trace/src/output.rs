@@ -6,7 +6,7 @@ use crate::replaced::holds_other;
 use crate::standard::{is_standard_output, output_name};
 use flashlane_files::AtomicFile;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A file, compressed according to the ending of its name: `.gz`, `.xz`, `.zst` (or `.zstd`), or plain.
 ///
@@ -28,6 +28,18 @@ enum Compressor {
 enum Place {
     File(AtomicFile),
     Standard(io::Stdout),
+}
+
+impl Compressor {
+    /// Ends the compression.
+    fn finish(self) -> io::Result<Place> {
+        match self {
+            Self::Plain(place) => Ok(place),
+            Self::Gz(encoder) => encoder.finish(),
+            Self::Xz(encoder) => encoder.finish(),
+            Self::Zstd(encoder) => encoder.finish(),
+        }
+    }
 }
 
 impl Output {
@@ -79,36 +91,26 @@ impl Output {
         Ok(Self { compressor, name, force })
     }
 
-    /// Ends the compression and renames the file to its path.
+    /// Ends the compression and renames the file to its path, or to another one beside it where a file that may not be
+    /// replaced was created there meanwhile: what was recorded may not come again. Returns that other path.
     ///
     /// # Errors
-    /// [`WriteError::Exists`] where another file was created there meanwhile, without `force`,
-    /// [`WriteError::HoldsOther`] where one was that is no trace, and [`WriteError::File`] with the system's error; the
-    /// path is then unchanged.
-    pub fn close(self) -> Result<(), WriteError> {
+    /// [`WriteError::File`] with the system's error; the path is then unchanged.
+    pub fn close(self) -> Result<Option<PathBuf>, WriteError> {
         let Self { compressor, name, force } = self;
-        let ended = match compressor {
-            Compressor::Plain(place) => Ok(place),
-            Compressor::Gz(encoder) => encoder.finish(),
-            Compressor::Xz(encoder) => encoder.finish(),
-            Compressor::Zstd(encoder) => encoder.finish(),
+        let closed = match compressor.finish() {
+            Ok(Place::File(file)) if force && !holds_else(file.path()) => {
+                file.commit_over(|old| !holds_else(old)).map(|()| None)
+            }
+            Ok(Place::File(file)) => {
+                let path = file.path().to_owned();
+                file.commit_beside().map(|own| Some(own).filter(|own| *own != path))
+            }
+            Ok(Place::Standard(mut stdout)) => stdout.flush().map(|()| None),
+            Err(error) => Err(error),
         };
-        let mut refusal = None;
-        let may_replace = |old: &Path| {
-            refusal = check_replaced(old, &name).err();
-            refusal.is_none()
-        };
-        let committed = ended.and_then(|place| match place {
-            Place::File(file) if force => file.commit_over(may_replace),
-            Place::File(file) => file.commit_new(),
-            Place::Standard(mut stdout) => stdout.flush(),
-        });
-        committed.map_err(|source| match refusal {
-            Some(refusal) if source.get_ref().is_none() => refusal,
-            None if source.kind() == io::ErrorKind::AlreadyExists => WriteError::Exists { name },
-            // Says where the other file is, if it could not be returned to its path.
-            _ => WriteError::File { name, source },
-        })
+        // The system's error also says where another file is that could not be returned to its path.
+        closed.map_err(|source| WriteError::File { name, source })
     }
 
     fn out(&mut self) -> &mut dyn Write {
@@ -119,6 +121,11 @@ impl Output {
             Compressor::Zstd(out) => out,
         }
     }
+}
+
+/// Returns whether there is something at `path` that may not be replaced.
+fn holds_else(path: &Path) -> bool {
+    path.exists() && !matches!(holds_other(path), Ok(None))
 }
 
 /// Refuses to replace a file that holds something else than a trace.

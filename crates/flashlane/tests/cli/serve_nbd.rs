@@ -168,6 +168,26 @@ fn recorded_trace_has_each_request() {
     refused(2, &[&serve[..], &["--record", "-"]].concat(), &["--record -", "give it a file"]);
 }
 
+/// A file that comes to the name of a recording is kept, and so is the recording.
+#[test]
+fn recording_whose_name_was_taken_is_kept_beside() {
+    if !has("qemu-io", "qemu-utils") {
+        return;
+    }
+    for force in [&[][..], &["--force"]] {
+        let dir = tempfile::tempdir().unwrap();
+        let trace = dir.path().join("asked.alibaba.gz");
+        let serving = Serving::new(DRIVE, &[&["--slowdown", "50", "--record", text(&trace)], force].concat());
+        run("qemu-io", &["-f", "raw", "-c", "write -P 1 0 8k", &serving.uri()]);
+        std::fs::write(&trace, "notes").unwrap();
+        let summary = serving.end("-INT");
+        assert!(summary.contains("asked-1.alibaba.gz"), "{summary}");
+        assert_eq!(std::fs::read(&trace).unwrap(), b"notes");
+        let info = json(&["trace", "info", text(&dir.path().join("asked-1.alibaba.gz"))]);
+        assert_eq!(info["operations"]["write"]["transferred_bytes"], 8192, "{info}");
+    }
+}
+
 #[test]
 fn fio_verifies_over_several_connections() {
     let engines = Command::new("fio").arg("--enghelp").output();

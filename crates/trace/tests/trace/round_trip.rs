@@ -239,14 +239,16 @@ fn existing_file_is_kept_and_failure_leaves_no_partial_one() {
     let fresh = folder.path().join("fresh.trace.gz");
     let (one, two) = (Output::create(&fresh, false).unwrap(), Output::create(&fresh, false).unwrap());
     one.close().unwrap();
-    assert!(matches!(two.close(), Err(WriteError::Exists { .. })));
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    assert_eq!(two.close().unwrap(), Some(folder.path().join("fresh-1.trace.gz")));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
     // What came to the path meanwhile, and is no trace, is kept even with `force`.
-    let out = Output::create(&path, true).unwrap();
+    let mut out = Output::create(&path, true).unwrap();
+    out.write_all(OLD.as_bytes()).unwrap();
     std::fs::write(&path, "notes").unwrap();
-    assert!(matches!(out.close(), Err(WriteError::HoldsOther { .. })));
+    let beside = out.close().unwrap().expect("another path");
+    assert_eq!(std::fs::read(beside).unwrap(), OLD.as_bytes());
     assert!(matches!(Output::create(&path, true), Err(WriteError::HoldsOther { .. })));
     assert_eq!(std::fs::read(&path).unwrap(), b"notes");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
     assert!(Output::create(folder.path(), true).err().unwrap().to_string().contains("is a directory"));
 }

@@ -63,11 +63,11 @@ impl Recording {
         if written.records == 0 {
             return out::print_summary(&self.path, "not written: no client asked for anything");
         }
-        file.close().map_err(Failure::failed)?;
+        let path = out::close(file, &self.path).map_err(Failure::failed)?;
         let lost = out::losses(&written, "\n  ");
         let text =
             format!("{} as {}{lost}", counted(written.records, "request", "requests"), self.format.name);
-        out::print_summary(&self.path, &text)
+        out::print_summary(&path, &text)
     }
 }
 

@@ -70,7 +70,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         }
     }
     let written = writer.finish(LeftOut::default()).map_err(failed).and_then(|(file, totals)| {
-        file.close()?;
+        out::close(file, out)?;
         Ok(totals)
     });
     if let Some(totals) = out::ignore_closed_pipe(written)? {

@@ -10,7 +10,7 @@ use flashlane_trace::{
     FORMATS, Format, Output, Record, Trace, WriteError, Writer, Written, is_standard_output, output_name,
 };
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Returns the format to write: `to`, or else the one of the ending of `out`. `raw` is allowed too, and is the format
 /// of an unknown ending.
@@ -70,9 +70,22 @@ pub(in crate::command) fn write(
     }
     let (file, written) = writer.finish().map_err(failed)?;
     if written.records > 0 {
-        file.close()?;
+        close(file, out)?;
     }
     Ok(written)
+}
+
+/// Commits the file, and says so where its name was taken meanwhile. Returns its path.
+pub(in crate::command) fn close(file: Output, out: &Path) -> Result<PathBuf, WriteError> {
+    let beside = file.close()?;
+    if let Some(beside) = &beside {
+        notify(&format!(
+            "another file was created as '{}' meanwhile, and is kept: the trace is '{}'",
+            out.display(),
+            beside.display()
+        ));
+    }
+    Ok(beside.unwrap_or_else(|| out.into()))
 }
 
 /// Maps a closed pipe (`| head`) to `None`, which is not an error.

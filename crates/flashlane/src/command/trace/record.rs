@@ -159,7 +159,8 @@ fn copy(events: Events, device: &Path, mut file: Output, out: &Path) -> Result<O
     let copied = io::copy(&mut events, &mut file).map_err(failed);
     let CaptureReader { input: events, error } = events;
     // Completions of requests issued before the recording do not count.
-    let written = copied.and_then(|_| if events.requests() > 0 { file.close() } else { Ok(()) });
+    let written =
+        copied.and_then(|_| if events.requests() > 0 { out::close(file, out).map(drop) } else { Ok(()) });
     if out::ignore_closed_pipe(written)?.is_none() {
         return Ok(None);
     }

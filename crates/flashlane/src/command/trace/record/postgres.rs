@@ -171,7 +171,7 @@ fn write(
         }
         let left_out = LeftOut { aborted: counts.aborted, cut: counts.incomplete + too_long };
         let (file, totals) = writer.finish(left_out).map_err(failed)?;
-        file.close()?;
+        out::close(file, out)?;
         Ok(totals)
     };
     let Some(totals) = out::ignore_closed_pipe(write())? else { return Ok(None) };
