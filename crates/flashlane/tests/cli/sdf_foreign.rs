@@ -380,8 +380,9 @@ fn put_keeps_foreign_data_in_superblocks() {
             assert!(report.starts_with(&format!("Verdict: {} damaged unit", nth + 1)), "{report}");
             // The superblock is written anew twice.
             for _ in 0..2 {
-                let id = done(&["sdf", "put", &device.spec, text(&device.small)]);
-                done(&["sdf", "rm", &device.spec, id.trim()]);
+                let put = flashlane(&["sdf", "put", &device.spec, text(&device.small)]);
+                assert!(put.status == 0 && put.stderr.contains("warning: "), "{}", put.stderr);
+                done(&["sdf", "rm", &device.spec, put.stdout.trim()]);
             }
             flashlane(&["sdf", "fsck", &device.spec, "--repair"]);
             flashlane(&["sdf", "bench", &device.spec, "--destroy-data", "--blocks", "8"]);
@@ -472,12 +473,18 @@ fn put_keeps_foreign_data_behind_the_beginning_of_erased_units() {
         let bytes = device.bytes();
         places.iter().for_each(|&at| assert!(bytes[at..at + archive.len()] == archive, "{by}: {at}"));
     };
-    // Put until the device is full.
-    let mut puts = 0;
-    while flashlane(&["sdf", "put", &device.spec, text(&device.small)]).status == 0 {
+    // Put until the device is full. What is found is reported.
+    let (mut puts, mut warned) = (0, 0);
+    loop {
+        let ended = flashlane(&["sdf", "put", &device.spec, text(&device.small)]);
+        if ended.status != 0 {
+            break;
+        }
         puts += 1;
+        warned += usize::from(ended.stderr.contains("warning: ") && ended.stderr.contains("damaged unit"));
     }
     kept("put");
+    assert!(warned > 0, "no put reports other data");
     // Beside the foreign data, the other block and the four units for records.
     assert_eq!(puts, units - places.len() - 1 - 4);
     flashlane(&["sdf", "bench", &device.spec, "--destroy-data", "--blocks", "8"]);

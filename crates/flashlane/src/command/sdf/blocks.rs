@@ -70,7 +70,15 @@ pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Sta
     }
     // Finish pending repairs and erases.
     blocks.settle();
+    warn_of_damaged_units(target, &mut blocks);
     Ok(Status::Done)
+}
+
+/// Warns of units that were damaged before, or in which a put found other data.
+fn warn_of_damaged_units(target: &Target, blocks: &mut AnyBlocks) {
+    if blocks.damaged().next().is_some() {
+        notify(&format!("warning: {}", Verdict::new(target, blocks, None).text));
+    }
 }
 
 /// Prints the id of a stored block. If that fails, the error names the id, which is recorded nowhere else.
