@@ -121,7 +121,7 @@ impl Size {
             + 8 * groups
             + 16
             + separators
-            + filter_bytes(self.entries + other.entries)
+            + filter_bytes(self.entries + other.entries, shape.block_bytes)
             + Fields::bytes_max(shape.block_bytes, shape.bounds_bytes, keys, lists)
             + TRAILER_BYTES
     }
@@ -200,7 +200,7 @@ impl Builder {
         let lists = self.reserved_lists + self.pieces.len() as u64 + pieces;
         let end = if self.is_empty() { bytes } else { self.start_of(length as usize) as u64 + bytes };
         let index = self.index.len_bytes() + 16 + key.len() as u64;
-        let filter = filter_bytes(self.hashes.len() as u64 + 1);
+        let filter = filter_bytes(self.hashes.len() as u64 + 1, self.shape.block_bytes);
         let Shape { block_bytes, bounds_bytes, .. } = self.shape;
         let fields = Fields::bytes_max(block_bytes, bounds_bytes, keys as u64, lists);
         end + index + filter + fields + TRAILER_BYTES <= self.shape.block_bytes
@@ -300,7 +300,8 @@ impl Builder {
             first: self.first,
             last: self.last,
         };
-        let (index, filter) = (self.index.finish(self.at as u32, prefix), Filter::new(&self.hashes));
+        let (index, filter) =
+            (self.index.finish(self.at as u32, prefix), Filter::new(&self.hashes, self.shape.block_bytes));
         let statement = statement.fits(self.shape.block_bytes).then_some(statement);
         let footer = PatchFooter { fields, statement, index, filter };
         let end = footer.encode(store);

@@ -297,7 +297,7 @@ mod tests {
             last: b"omega".to_vec(),
         };
         let statement = Some(crate::statement::tests::statement());
-        PatchFooter { fields, statement, index: index.finish(700, 0), filter: Filter::new(&[1, 2]) }
+        PatchFooter { fields, statement, index: index.finish(700, 0), filter: Filter::new(&[1, 2], 8192) }
     }
 
     #[test]
