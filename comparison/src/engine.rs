@@ -19,7 +19,7 @@ pub enum Durability {
 }
 
 /// What is common to all stores of a comparison.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// What an acknowledged write survives.
     pub durability: Durability,
@@ -33,6 +33,10 @@ pub struct Settings {
     pub direct_reads: bool,
     /// Values of at least this size are kept apart from the keys where a store can do that.
     pub separate_from_bytes: usize,
+    /// Merge policy of this project's store, with its options as `NAME=VALUE`; the default where empty.
+    pub merge: Vec<String>,
+    /// Whether this project's store prints what its parts wrote and read.
+    pub parts: bool,
 }
 
 /// A store under test.

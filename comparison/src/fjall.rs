@@ -12,7 +12,7 @@ pub struct Fjall {
     is_synced: bool,
 }
 
-pub fn open(dir: &Path, workload: &Workload, settings: Settings) -> Fjall {
+pub fn open(dir: &Path, workload: &Workload, settings: &Settings) -> Fjall {
     let half = settings.memory_bytes / 2;
     let builder = Database::builder(dir.join("fjall")).cache_size(half).worker_threads(2);
     let database = builder.open().expect("an empty database can be created");

@@ -5,7 +5,10 @@ use crate::engine::{self, Engine, Settings, latencies};
 use crate::workload::{Operation, Phase, Workload};
 use flashlane_base::Instant;
 use flashlane_open::{AnyStore, NewStore, OpenOptions};
-use flashlane_store::{Batch, Durability, Finished, Outcome, Slices, StoreOptions, Ticket, WriteError};
+use flashlane_policy::Options;
+use flashlane_store::{
+    Batch, Counters, Durability, Finished, Outcome, Slices, StoreOptions, Ticket, WriteError,
+};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -30,15 +33,16 @@ pub struct Flashlane {
 }
 
 /// Starts the engines with empty stores.
-pub fn open(dir: &Path, workload: &Workload, settings: Settings) -> Flashlane {
+pub fn open(dir: &Path, workload: &Workload, settings: &Settings) -> Flashlane {
     let count = settings.engines as u64;
     let start = |nth: u64| {
         let keys = nth * workload.keys / count..(nth + 1) * workload.keys / count;
         let ((commands, asked), (answer, answers)) = (channel(), channel());
         let (dir, workload) = (dir.join(format!("engine-{nth}")), workload.clone());
+        let settings = settings.clone();
         std::fs::create_dir(&dir).expect("the folder is new");
         std::thread::spawn(move || {
-            let mut partition = Partition::open(&dir, workload, keys, settings);
+            let mut partition = Partition::open(&dir, workload, keys, &settings);
             for command in asked {
                 let latencies = match command {
                     Command::Run(phase) => partition.run(phase),
@@ -96,15 +100,23 @@ struct Partition {
     clients: usize,
     /// Blocks for which an empty store has room.
     blocks: u64,
+    /// Counts when the last phase ended, where they are printed.
+    counters: Option<Counters>,
 }
 
 impl Partition {
     /// Creates a store on a file with room for four times the data.
-    fn open(dir: &Path, workload: Workload, keys: Range<u64>, settings: Settings) -> Self {
+    fn open(dir: &Path, workload: Workload, keys: Range<u64>, settings: &Settings) -> Self {
         let device = format!("lanes({},channels=8,unit=8MiB)", dir.join("data").display());
         let log = dir.join("log").display().to_string();
         let memory_bytes = settings.memory_bytes / settings.engines as u64;
-        let options = StoreOptions { memory_bytes, ..StoreOptions::default() };
+        let mut options = StoreOptions { memory_bytes, ..StoreOptions::default() };
+        if let Some((policy, merge_options)) = settings.merge.split_first() {
+            let pair =
+                |option: &String| option.split_once('=').map(|(name, value)| (name.into(), value.into()));
+            options.merge.clone_from(policy);
+            options.merge_options = Options::new(merge_options.iter().filter_map(pair));
+        }
         let data = (keys.end - keys.start) * workload.entry_bytes();
         let file_bytes = (4 * data + 64 * BLOCK_BYTES).next_multiple_of(8 * BLOCK_BYTES);
         // Slices with the same number of keys.
@@ -123,7 +135,8 @@ impl Partition {
         };
         let blocks = store.blocks().free_blocks();
         let clients = settings.clients.div_ceil(settings.engines);
-        Self { store, workload, keys, durability, clients, blocks }
+        let counters = settings.parts.then(|| store.status().counters);
+        Self { store, workload, keys, durability, clients, blocks, counters }
     }
 
     fn run(&mut self, phase: Phase) -> Histogram<u64> {
@@ -157,6 +170,23 @@ impl Partition {
 
     fn settle(&mut self) -> Histogram<u64> {
         self.store.settle();
+        if let Some(before) = self.counters {
+            let (now, mb) = (self.store.status().counters, |bytes: u64| bytes as f64 / 1e6);
+            let own = now.since(&before);
+            eprintln!(
+                "users wrote {:.0} MB: log {:.0}, containers {:.0} ({} patches), merges {:.0} ({} of them, {:.0} read); \
+                 {:.3} reads a get",
+                mb(own.user_bytes_written),
+                mb(own.log_bytes_written),
+                mb(own.flush_bytes_written),
+                own.flushes,
+                mb(own.merge_bytes_written),
+                own.merges,
+                mb(own.merge_bytes_read),
+                own.reads_per_get(),
+            );
+            self.counters = Some(now);
+        }
         latencies()
     }
 

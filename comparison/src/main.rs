@@ -58,6 +58,12 @@ struct Arguments {
     /// Stores; all unless given.
     #[arg(long, value_enum, value_delimiter = ',')]
     stores: Vec<Name>,
+    /// Merge policy of this project's store, then its options as NAME=VALUE.
+    #[arg(long, value_delimiter = ',')]
+    merge: Vec<String>,
+    /// Print to standard error what the parts of this project's store wrote and read in each phase.
+    #[arg(long)]
+    parts: bool,
     /// Folder in which the stores lie; a temporary one in the current folder unless given.
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -108,6 +114,12 @@ fn measure(arguments: &Arguments, name: Name, value_bytes: usize, dir: &Path) ->
     if arguments.direct_reads {
         command.arg("--direct-reads");
     }
+    if arguments.parts {
+        command.arg("--parts");
+    }
+    for word in &arguments.merge {
+        command.args(["--merge", word]);
+    }
     for &phase in &arguments.phases {
         command.args(["--phases", &word(phase)]);
     }
@@ -135,6 +147,8 @@ fn child(arguments: &Arguments) {
         memory_bytes: arguments.memory,
         direct_reads: arguments.direct_reads,
         separate_from_bytes: 16 << 10,
+        merge: arguments.merge.clone(),
+        parts: arguments.parts,
     };
     let is_asked = |phase: &Phase| arguments.phases.is_empty() || arguments.phases.contains(phase);
     let mut engine = None;
@@ -143,7 +157,7 @@ fn child(arguments: &Arguments) {
             drop(engine.take());
             let place = dir.join(if phase == Phase::LoadInOrder { "in-order" } else { "at-random" });
             std::fs::create_dir(&place).expect("the folder is new");
-            engine = Some((stores::open(*name, &place, &workload, settings), place));
+            engine = Some((stores::open(*name, &place, &workload, &settings), place));
         }
         let (engine, place) = engine.as_mut().expect("a store is loaded before it is read");
         let measured = measured::measure(*name, &mut **engine, place, &workload, phase);

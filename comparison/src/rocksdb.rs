@@ -47,7 +47,7 @@ unsafe impl Sync for RocksDb {}
 
 /// Reads and background work go through the page cache or bypass it, as those of this project's store do; and what
 /// RocksDB's tuning guide says of point lookups: a filter of 10 bits a key, and blob files for large values.
-fn options(workload: &Workload, settings: Settings) -> String {
+fn options(workload: &Workload, settings: &Settings) -> String {
     let half = settings.memory_bytes / 2;
     let mut options = format!(
         "create_if_missing=true;compression=kNoCompression;max_background_jobs=2;use_direct_reads={};\
@@ -63,7 +63,7 @@ fn options(workload: &Workload, settings: Settings) -> String {
     options
 }
 
-pub fn open(dir: &Path, workload: &Workload, settings: Settings) -> RocksDb {
+pub fn open(dir: &Path, workload: &Workload, settings: &Settings) -> RocksDb {
     let text = CString::new(options(workload, settings)).expect("options have no zero byte");
     let path = CString::new(dir.join("rocksdb").display().to_string()).expect("a path has no zero byte");
     let mut error = ptr::null_mut();

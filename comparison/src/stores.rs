@@ -19,7 +19,7 @@ pub enum Name {
 }
 
 /// Opens an empty store in a folder.
-pub fn open(name: Name, dir: &Path, workload: &Workload, settings: Settings) -> Box<dyn Engine> {
+pub fn open(name: Name, dir: &Path, workload: &Workload, settings: &Settings) -> Box<dyn Engine> {
     match name {
         Name::Flashlane => Box::new(crate::flashlane::open(dir, workload, settings)),
         Name::Fjall => Box::new(Threads(crate::fjall::open(dir, workload, settings), settings.clients)),

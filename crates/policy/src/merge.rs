@@ -11,9 +11,11 @@
 //! A merge writes its result before its inputs are deleted, so it needs free blocks. Policies need not care: where
 //! there are too few for a choice, a part of it is merged ([`View::within`]).
 
+mod by_size;
 mod lazy_leveled;
 mod leveled;
 mod part;
+mod space_bounded;
 #[cfg(test)]
 mod tests;
 mod tiered;
@@ -190,6 +192,11 @@ impl View<'_> {
         self.patches.iter().filter(|patch| patch.level == level).map(|patch| patch.bytes).sum()
     }
 
+    /// Returns the mean bytes of entries that are no tombstones; 0 where there is none.
+    fn value_bytes_mean(&self) -> u64 {
+        value_bytes_mean(self.patches.iter().map(|patch| (patch.bytes, patch.entries, patch.tombstones)))
+    }
+
     /// Returns the deepest level with a patch.
     fn deepest(&self) -> Option<u8> {
         self.patches.iter().map(|patch| patch.level).max()
@@ -268,8 +275,8 @@ impl View<'_> {
     }
 
     /// Returns a merge that drops tombstones: of a patch that consists of them by more than `share`. One with nothing
-    /// older below is rewritten in its place, any other is merged into the next level.
-    fn dense_tombstones(&self, share: f64) -> Option<Choice> {
+    /// older below is rewritten in its place, any other is merged into the level that `next` returns for its own.
+    fn dense_tombstones(&self, share: f64, next: impl Fn(u8) -> u8) -> Option<Choice> {
         let is_dense = |patch: &Patch<'_>| patch.tombstones as f64 > share * patch.entries as f64;
         // The deepest first, whose tombstones go at once. Level 0 has its own rule: its patches overlap.
         let dense = (0..self.patches.len()).rev().filter(|&nth| self.patches[nth].level > 0);
@@ -281,13 +288,22 @@ impl View<'_> {
             let choice = if is_lowest {
                 Choice::whole(vec![nth], patch.level, Some(patch.run))
             } else if patch.level + 1 < LEVELS {
-                self.merge_into_level(vec![nth], patch.level + 1)
+                self.merge_into_level(vec![nth], next(patch.level))
             } else {
                 return None;
             };
             self.legality(&choice).is_ok().then_some(choice)
         })
     }
+}
+
+/// Returns the mean bytes of entries that are no tombstones, of patches with these bytes, entries and tombstones; 0 where
+/// there is none.
+pub fn value_bytes_mean(patches: impl Iterator<Item = (u64, u64, u64)>) -> u64 {
+    let (bytes, values) = patches.fold((0, 0), |(bytes, values), (own, entries, tombstones)| {
+        (bytes + own, values + entries - tombstones)
+    });
+    bytes.checked_div(values).unwrap_or(0)
 }
 
 /// Chooses merges.
@@ -303,8 +319,9 @@ pub trait Merge: Send {
         0
     }
 
-    /// Returns the number of level-0 patches at which merging lags behind writing, so that writers are to be slowed.
-    fn level_0_patches_max(&self) -> u32;
+    /// Returns the number of level-0 patches at which merging lags behind writing, so that writers are to be slowed;
+    /// where entries that are no tombstones have so many bytes on average.
+    fn level_0_patches_max(&self, value_bytes_mean: u64) -> u32;
 }
 
 /// Builds a merge policy.
@@ -329,6 +346,18 @@ pub const REGISTRY: &[Entry<Build>] = &[
         summary: "several runs a level but the last, which has one: few writes, little space",
         is_random: false,
         build: lazy_leveled::build,
+    },
+    Entry {
+        name: "space-bounded",
+        summary: "one last run, and newer ones that may have as many bytes: fewest writes and reads of merges for large values",
+        is_random: false,
+        build: space_bounded::build,
+    },
+    Entry {
+        name: "by-size",
+        summary: "leveled, and space-bounded where values are large",
+        is_random: false,
+        build: by_size::build,
     },
 ];
 

@@ -44,12 +44,16 @@ struct Trial {
 
 /// Returns options as they may differ between openings.
 fn options(random: &mut Random) -> StoreOptions {
-    let merge = ["leveled", "tiered", "lazy-leveled"][random.below(3) as usize];
-    let trigger = (2 + random.below(3)).to_string();
+    let merge = ["leveled", "tiered", "lazy-leveled", "space-bounded", "by-size"][random.below(5) as usize];
+    let mut merge_options = vec![("trigger".to_owned(), (2 + random.below(3)).to_string())];
+    if merge == "by-size" {
+        // Means of some trees lie below and of others above.
+        merge_options.push(("large".into(), "100B".into()));
+    }
     StoreOptions {
         memory_bytes: (12 + random.below(40)) * UNIT_BYTES,
         merge: merge.into(),
-        merge_options: Options::new([("trigger".into(), trigger)]),
+        merge_options: Options::new(merge_options),
         merge_chunk_bytes: 512 << random.below(4),
         merge_writes: 1 + random.below(3) as u32,
         merge_blocks_max: [u64::MAX, 4, 4 + random.below(4)][random.below(3) as usize],

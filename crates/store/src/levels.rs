@@ -21,6 +21,7 @@ pub(crate) struct Levels {
     /// The patches of each run.
     runs: Vec<Range<usize>>,
     memory_bytes: u64,
+    value_bytes_mean: u64,
     /// That of all patches.
     census: Census,
     /// Grows with every change of the census.
@@ -35,6 +36,11 @@ impl Levels {
     /// Bytes of memory of the patches' indexes and filters.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
+    }
+
+    /// Mean bytes of entries that are no tombstones.
+    pub(crate) fn value_bytes_mean(&self) -> u64 {
+        self.value_bytes_mean
     }
 
     pub(crate) fn census(&self) -> Census {
@@ -61,6 +67,9 @@ impl Levels {
             order.then(a.fields.creation.cmp(&b.fields.creation))
         });
         self.memory_bytes = self.patches.iter().map(|patch| patch.memory_bytes()).sum();
+        let fields = self.patches.iter().map(|patch| &patch.fields);
+        self.value_bytes_mean =
+            merge::value_bytes_mean(fields.map(|own| (own.entry_bytes, own.entries, own.tombstones)));
         self.runs.clear();
         let ages: Vec<Age> = self.patches.iter().map(|patch| patch.age()).collect();
         for run in ages.chunk_by(|a, b| a == b) {

@@ -102,7 +102,7 @@ impl Default for StoreOptions {
             blocks: BlockOptions::default(),
             memory_bytes: 1 << 30,
             cache_reads: true,
-            merge: "leveled".into(),
+            merge: "by-size".into(),
             merge_options: Options::default(),
             merge_chunk_bytes: 512 << 10,
             merge_writes: 2,

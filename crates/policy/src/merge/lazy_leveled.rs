@@ -37,11 +37,11 @@ impl Merge for LazyLeveled {
         }
         // Another policy may have left several runs.
         view.merge_into_one_run(last)
-            .or_else(|| view.dense_tombstones(self.shared.tombstones))
+            .or_else(|| view.dense_tombstones(self.shared.tombstones, |level| level + 1))
             .or_else(|| view.reclaim())
     }
 
-    fn level_0_patches_max(&self) -> u32 {
+    fn level_0_patches_max(&self, _value_bytes_mean: u64) -> u32 {
         self.shared.trigger * 3
     }
 }

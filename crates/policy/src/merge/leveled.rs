@@ -56,7 +56,7 @@ impl Merge for Leveled {
             // Another policy may have left several runs.
             None => (1..LEVELS)
                 .find_map(|level| view.merge_into_one_run(level))
-                .or_else(|| view.dense_tombstones(self.shared.tombstones))
+                .or_else(|| view.dense_tombstones(self.shared.tombstones, |level| level + 1))
                 .or_else(|| view.reclaim()),
         }
     }
@@ -67,7 +67,7 @@ impl Merge for Leveled {
         (1..LEVELS).find(has_room).unwrap_or(0)
     }
 
-    fn level_0_patches_max(&self) -> u32 {
+    fn level_0_patches_max(&self, _value_bytes_mean: u64) -> u32 {
         self.shared.trigger * 3
     }
 }

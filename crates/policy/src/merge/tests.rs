@@ -187,13 +187,13 @@ fn policy_keeps_the_order_of_versions_and_ends() {
         let mut random = Seed(seed).source();
         let deletes = [0.0, 0.2, 0.7][seed as usize % 3];
         let mut merges = 0;
-        for step in 0..60 {
+        for step in 0..240 {
             model.flush(&mut random, deletes);
             let context = format!("{}, seed {seed}, step {step}", entry.name);
             merges += model.merge(policy.as_mut(), &context);
             let level_0 = model.patches.iter().filter(|patch| patch.level == 0).count();
             assert!(
-                level_0 < policy.level_0_patches_max() as usize,
+                level_0 < policy.level_0_patches_max(1) as usize,
                 "{context}: {level_0} patches in level 0"
             );
         }

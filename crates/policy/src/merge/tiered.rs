@@ -26,10 +26,10 @@ impl Merge for Tiered {
                 return Some(Choice::whole(inputs, (level + 1).min(LEVELS - 1), None));
             }
         }
-        view.dense_tombstones(self.shared.tombstones).or_else(|| view.reclaim())
+        view.dense_tombstones(self.shared.tombstones, |level| level + 1).or_else(|| view.reclaim())
     }
 
-    fn level_0_patches_max(&self) -> u32 {
+    fn level_0_patches_max(&self, _value_bytes_mean: u64) -> u32 {
         self.shared.trigger * 3
     }
 }

@@ -285,10 +285,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             return Instant::FAR;
         }
         let (now, mut next) = (self.now(), Instant::FAR);
-        let (common, patches_max) = (self.common_debt(), f64::from(self.policy.level_0_patches_max()));
+        let common = self.common_debt();
         for nth in std::mem::take(&mut self.delayed_slices) {
             let slice = &self.slices[nth as usize];
-            let debt = common.max(slice.unmerged_patches(self.shape.block_bytes) / patches_max);
+            let patches_max = self.policy.level_0_patches_max(slice.levels().value_bytes_mean());
+            let unmerged = slice.unmerged_patches(self.shape.block_bytes);
+            let debt = common.max(unmerged / f64::from(patches_max));
             let delay = pacing::delay(debt, self.options.write_delay_max);
             while let Some((pending, sequence)) = self.slices[nth as usize].delayed().pop_over(delay, now) {
                 self.finish_at(now, pending, Outcome::Write(Ok(sequence)));

@@ -85,6 +85,9 @@ fn shuffle<T>(items: &mut [T], random: &mut Random) {
     }
 }
 
+/// The merge policies; `by-size` calls two of them.
+const MERGES: [&str; 4] = ["leveled", "tiered", "lazy-leveled", "space-bounded"];
+
 #[test]
 fn deletes_over_all_keys_of_a_small_store_give_space_back() {
     let device = MemoryLanes::new(4, 16, 64 << 10, 512, Seed(1));
@@ -121,7 +124,7 @@ fn full_store_takes_half_of_its_values_again_after_deletes() {
         let (lanes, units) = [(1, 44), (2, 24), (4, 16), (3, 30)][random.below(4) as usize];
         let unit_bytes = 4096 << random.below(2);
         let slices = 1 + random.below(3) as u32;
-        let merge = ["leveled", "tiered", "lazy-leveled"][random.below(3) as usize];
+        let merge = MERGES[random.below(4) as usize];
         let trigger = (2 + random.below(4)).to_string();
         let options = StoreOptions {
             memory_bytes: (12 + random.below(40)) * unit_bytes,
@@ -216,7 +219,7 @@ fn store_without_keys_takes_values_whatever_filled_it() {
         // From the least size on.
         let least = reserve_blocks + u64::from(slices) + 1 + Layout::RESERVED_UNITS;
         let units = least.div_ceil(lanes.into()) + random.below(2) * random.below(8);
-        let merge = ["leveled", "tiered", "lazy-leveled"][random.below(3) as usize];
+        let merge = MERGES[random.below(4) as usize];
         let options = StoreOptions {
             memory_bytes: (12 + random.below(40)) * unit_bytes,
             merge: merge.into(),
