@@ -9,7 +9,8 @@
 //! the one that is nearer to the front still holds the newer version.
 //!
 //! A merge writes its result before its inputs are deleted, so it needs free blocks. Policies need not care: where
-//! there are too few for a choice, a part of it is merged ([`View::within`]).
+//! there are too few for a choice, a part of it is merged ([`View::within`]). Parts write more than a whole, so a policy
+//! with large merges had better choose a smaller one ([`View::merge_blocks`]).
 
 mod by_size;
 mod lazy_leveled;
@@ -63,6 +64,8 @@ pub struct View<'a> {
     pub patches: &'a [Patch<'a>],
     /// Most bytes of a patch.
     pub patch_bytes: u64,
+    /// Blocks that are free for a merge.
+    pub merge_blocks: u64,
     /// Whether free blocks are scarce, so that merges should give some back.
     pub is_space_scarce: bool,
 }
@@ -260,8 +263,8 @@ impl View<'_> {
         choices.min_by_key(|choice| (bytes_of(&choice.inputs), choice.inputs.clone()))
     }
 
-    /// Where blocks are scarce, returns a merge that may give some back: of the uppermost level with the next one, or
-    /// of the runs of the deepest, or of patches of one run that are not full. Repeated, everything comes to be in one
+    /// Where blocks are scarce, returns a merge that may give some back: of the uppermost level with the next one that
+    /// has patches, or of the runs of the deepest, or of patches of one run that are not full. Repeated, everything comes to be in one
     /// run.
     fn reclaim(&self) -> Option<Choice> {
         if !self.is_space_scarce {
@@ -269,7 +272,10 @@ impl View<'_> {
         }
         let (upper, deepest) = (self.patches.first()?.level, self.deepest()?);
         match upper < deepest || upper == 0 {
-            true => Some(self.merge_into_level(self.runs(upper).concat(), upper + 1)),
+            true => {
+                let next = self.patches.iter().map(|patch| patch.level).find(|&level| level > upper);
+                Some(self.merge_into_level(self.runs(upper).concat(), next.unwrap_or(upper + 1)))
+            }
             false => self.merge_into_one_run(deepest).or_else(|| self.merge_unfilled(deepest)),
         }
     }

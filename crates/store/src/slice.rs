@@ -398,7 +398,8 @@ impl Slice {
         patches.extend(self.frozen.iter().take(nth).map(Frozen::for_policy));
         patches.sort_by_key(|patch| (patch.age(), patch.first));
         let (first, last) = container.ends();
-        let view = merge::View { patches: &patches, patch_bytes, is_space_scarce: false };
+        let view =
+            merge::View { patches: &patches, patch_bytes, merge_blocks: u64::MAX, is_space_scarce: false };
         let (level, run) = view.place(policy, first, last, container.entry_bytes()).unwrap_or((0, None));
         (level, run.unwrap_or(*creation))
     }

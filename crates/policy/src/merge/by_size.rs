@@ -3,6 +3,9 @@
 //! Small values share a read with their neighbours, so that a scan of few runs reads less. Of large ones each costs a
 //! read however many runs there are, and merges cost most: see `space_bounded`. Each takes over the shape that the other
 //! has left, so a tree whose mean passes the bound is not rewritten for that.
+//!
+//! Merges into the last run need as many free blocks as the tree has. Where there are too few, levels are merged, of
+//! which each merge needs few.
 
 use super::{Choice, Merge, View, leveled, space_bounded};
 use crate::options::Bytes;
@@ -29,9 +32,13 @@ impl BySize {
 
 impl Merge for BySize {
     fn choose(&mut self, view: View<'_>) -> Option<Choice> {
-        let is_large = view.value_bytes_mean() >= self.large_bytes;
-        let policy = if is_large { &mut self.large_values } else { &mut self.small_values };
-        policy.choose(view)
+        if view.value_bytes_mean() >= self.large_bytes {
+            let choice = self.large_values.choose(view)?;
+            if view.blocks_written_max(&choice) <= view.merge_blocks {
+                return Some(choice);
+            }
+        }
+        self.small_values.choose(view)
     }
 
     fn level_without_overlap(&self, view: View<'_>, bytes: u64) -> u8 {

@@ -85,7 +85,12 @@ impl Model {
         self.truth.extend(entries.clone());
         self.run += 1;
         let patches = self.patches();
-        let view = View { patches: &patches, patch_bytes: PATCH as u64, is_space_scarce: false };
+        let view = View {
+            patches: &patches,
+            patch_bytes: PATCH as u64,
+            merge_blocks: u64::MAX,
+            is_space_scarce: false,
+        };
         let (first, last) = (&keys[0], &keys[PATCH - 1]);
         let (level, run) = view.place(policy, first, last, PATCH as u64).unwrap_or((0, None));
         self.patches.push(Stored { level, run: run.unwrap_or(self.run), entries });
@@ -149,11 +154,15 @@ impl Model {
     fn merge(&mut self, policy: &mut dyn Merge, context: &str) -> u32 {
         for merges in 0..10_000 {
             let patches = self.patches();
-            let view =
-                View { patches: &patches, patch_bytes: PATCH as u64, is_space_scarce: self.is_space_scarce };
+            let blocks = self.blocks.unwrap_or(u64::MAX);
+            let view = View {
+                patches: &patches,
+                patch_bytes: PATCH as u64,
+                merge_blocks: blocks,
+                is_space_scarce: self.is_space_scarce,
+            };
             let Some(choice) = policy.choose(view) else { return merges };
             assert_eq!(view.legality(&choice), Ok(()), "{context}: {choice:?} of {patches:?}");
-            let blocks = self.blocks.unwrap_or(u64::MAX);
             let Some(own) = view.within(choice.clone(), blocks) else {
                 let is_one_run = patches.iter().all(|patch| patch.age() == patches[0].age());
                 assert!(is_one_run, "{context}: {choice:?} has no part for {blocks} blocks");
@@ -177,7 +186,9 @@ impl Model {
 }
 
 fn build(name: &str) -> Box<dyn Merge> {
-    FAMILY.build(name, &Options::default()).expect("defaults are valid")
+    // An entry of the model has one byte, which is to be large.
+    let large = (name == "by-size").then(|| ("large".to_owned(), "1B".to_owned()));
+    FAMILY.build(name, &Options::new(large)).expect("options are valid")
 }
 
 #[test]
@@ -223,7 +234,8 @@ fn leveled_needs_no_merge_for_data_in_order() {
         assert_eq!(model.merge(policy.as_mut(), "in order"), 0, "{nth} patches");
     }
     let patches = model.patches();
-    let view = View { patches: &patches, patch_bytes: PATCH as u64, is_space_scarce: false };
+    let view =
+        View { patches: &patches, patch_bytes: PATCH as u64, merge_blocks: u64::MAX, is_space_scarce: false };
     let sizes: Vec<u64> = (0..5).map(|level| view.level_bytes(level) / PATCH as u64).collect();
     assert_eq!(sizes, [0, 8, 64, 428, 0]);
 }
@@ -255,7 +267,12 @@ fn shape_is_that_of_the_policy() {
             model.merge(policy.as_mut(), name);
         }
         let patches = model.patches();
-        let view = View { patches: &patches, patch_bytes: PATCH as u64, is_space_scarce: false };
+        let view = View {
+            patches: &patches,
+            patch_bytes: PATCH as u64,
+            merge_blocks: u64::MAX,
+            is_space_scarce: false,
+        };
         (0..LEVELS).map(|level| view.runs(level).len()).collect::<Vec<_>>()
     };
     let leveled = shape("leveled");
@@ -264,6 +281,32 @@ fn shape_is_that_of_the_policy() {
     let lazy = shape("lazy-leveled");
     let last = lazy.iter().rposition(|&runs| runs > 0).expect("there are patches");
     assert!(last > 1 && lazy[last] == 1 && lazy[..last].iter().all(|&runs| runs < 4), "{lazy:?}");
+}
+
+#[test]
+fn by_size_bounds_space_where_values_are_large_and_blocks_suffice() {
+    // A tree of 84 patches is overwritten nine times: its most patches over those that its keys fill, and its most runs.
+    let runs = |large: &str, blocks: u64| {
+        let options = Options::new([("large".into(), large.into())]);
+        let mut policy = FAMILY.build("by-size", &options).expect("the option is valid");
+        let (mut model, mut random) = (Model::default(), Seed(9).source());
+        model.blocks = Some(blocks);
+        let (mut most_patches, mut most_runs) = (0, 0);
+        for _ in 0..800 {
+            model.flush(&mut random, 0.0);
+            model.merge(policy.as_mut(), large);
+            let ages: Vec<_> = model.patches().iter().map(Patch::age).collect();
+            let runs = ages.chunk_by(|a, b| a == b).count();
+            (most_patches, most_runs) = (most_patches.max(ages.len()), most_runs.max(runs));
+        }
+        (most_patches as f64 * PATCH as f64 / model.truth.len() as f64, most_runs)
+    };
+    let (space, most_runs) = runs("1B", u64::MAX);
+    assert!(space < 2.2 && most_runs > 12, "large: {space:.2} times the keys, {most_runs} runs");
+    let (space, most_runs) = runs("2B", u64::MAX);
+    assert!(space < 2.2 && most_runs < 12, "small: {space:.2} times the keys, {most_runs} runs");
+    let (space, most_runs) = runs("1B", 40);
+    assert!(space < 2.6 && most_runs < 20, "few blocks: {space:.2} times the keys, {most_runs} runs");
 }
 
 #[test]
@@ -363,7 +406,7 @@ fn leveled_merges_neighbours_that_exceed_the_target() {
     patches.extend(
         [(0, 0), (1, 1), (2, 7), (8, 8), (9, 10), (11, 11)].map(|(first, last)| patch(2, first, last)),
     );
-    let view = View { patches: &patches, patch_bytes: 1, is_space_scarce: false };
+    let view = View { patches: &patches, patch_bytes: 1, merge_blocks: u64::MAX, is_space_scarce: false };
     let options = Options::new([("trigger".into(), "4".into())]);
     let mut policy = FAMILY.build("leveled", &options).expect("the option is valid");
     let choice = policy.choose(view).expect("level 1 exceeds its target");
@@ -381,7 +424,7 @@ fn illegal_choices_are_named() {
         patch(1, 1, b"a", b"f"),
         patch(1, 1, b"n", b"p"),
     ];
-    let view = View { patches: &patches, patch_bytes: 1, is_space_scarce: false };
+    let view = View { patches: &patches, patch_bytes: 1, merge_blocks: u64::MAX, is_space_scarce: false };
     let parted = |inputs: &[usize], level, run, until: Option<&str>| {
         let until = until.map(|until| until.as_bytes().to_vec());
         view.legality(&Choice { inputs: inputs.to_vec(), level, run, until })

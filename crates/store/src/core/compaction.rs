@@ -70,13 +70,14 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
         let (blocks, patches) = (self.merge_blocks(), slice.levels().for_policy(self.snapshots.oldest()));
         let is_space_scarce = self.is_space_scarce();
-        let view = View { patches: &patches, patch_bytes: self.shape.block_bytes, is_space_scarce };
+        let most = self.options.merge_blocks_max.min(slice.merge_blocks_max());
+        let patch_bytes = self.shape.block_bytes;
+        let view = View { patches: &patches, patch_bytes, merge_blocks: blocks.min(most), is_space_scarce };
         let Some(whole) = self.policy.choose(view) else {
             self.slices[nth].set_in_shape(u64::MAX);
             return;
         };
         assert_eq!(view.legality(&whole), Ok(()), "the policy '{}' chose {whole:?}", self.options.merge);
-        let most = self.options.merge_blocks_max.min(slice.merge_blocks_max());
         // Where there is no part so small, versions of one key fill several patches.
         let part = view.within(whole.clone(), blocks.min(most));
         let Some(choice) = part.or_else(|| view.within(whole.clone(), blocks)) else {
