@@ -9,8 +9,8 @@
 //! the one that is nearer to the front still holds the newer version.
 //!
 //! A merge writes its result before its inputs are deleted, so it needs free blocks. Policies need not care: where
-//! there are too few for a choice, a part of it is merged ([`View::within`]). Parts write more than a whole, so a policy
-//! with large merges had better choose a smaller one ([`View::merge_blocks`]).
+//! there are too few for a choice, a part of it is merged ([`View::within`]). Parts write more than a whole, so a
+//! policy with large merges had better choose a smaller one ([`View::merge_blocks`]).
 
 mod by_size;
 mod lazy_leveled;
@@ -264,8 +264,8 @@ impl View<'_> {
     }
 
     /// Where blocks are scarce, returns a merge that may give some back: of the uppermost level with the next one that
-    /// has patches, or of the runs of the deepest, or of patches of one run that are not full. Repeated, everything comes to be in one
-    /// run.
+    /// has patches, or of the runs of the deepest, or of patches of one run that are not full. Repeated, everything
+    /// comes to be in one run.
     fn reclaim(&self) -> Option<Choice> {
         if !self.is_space_scarce {
             return None;
@@ -303,8 +303,8 @@ impl View<'_> {
     }
 }
 
-/// Returns the mean bytes of entries that are no tombstones, of patches with these bytes, entries and tombstones; 0 where
-/// there is none.
+/// Returns the mean bytes of entries that are no tombstones, of patches with these bytes, entries and tombstones; 0
+/// where there is none.
 pub fn value_bytes_mean(patches: impl Iterator<Item = (u64, u64, u64)>) -> u64 {
     let (bytes, values) = patches.fold((0, 0), |(bytes, values), (own, entries, tombstones)| {
         (bytes + own, values + entries - tombstones)

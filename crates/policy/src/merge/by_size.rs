@@ -1,8 +1,8 @@
 //! By size: leveled where values are small, bounded space where they are large on average.
 //!
 //! Small values share a read with their neighbours, so that a scan of few runs reads less. Of large ones each costs a
-//! read however many runs there are, and merges cost most: see `space_bounded`. Each takes over the shape that the other
-//! has left, so a tree whose mean passes the bound is not rewritten for that.
+//! read however many runs there are, and merges cost most: see `space_bounded`. Each takes over the shape that the
+//! other has left, so a tree whose mean passes the bound is not rewritten for that.
 //!
 //! Merges into the last run need as many free blocks as the tree has. Where there are too few, levels are merged, of
 //! which each merge needs few.

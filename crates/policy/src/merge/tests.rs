@@ -285,7 +285,8 @@ fn shape_is_that_of_the_policy() {
 
 #[test]
 fn by_size_bounds_space_where_values_are_large_and_blocks_suffice() {
-    // A tree of 84 patches is overwritten nine times: its most patches over those that its keys fill, and its most runs.
+    // A tree of 84 patches is overwritten nine times: its most patches over those that its keys fill, and its most
+    // runs.
     let runs = |large: &str, blocks: u64| {
         let options = Options::new([("large".into(), large.into())]);
         let mut policy = FAMILY.build("by-size", &options).expect("the option is valid");
