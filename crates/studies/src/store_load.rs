@@ -369,7 +369,9 @@ pub fn opening<D: DataDevice, L: DataDevice>(
 
 /// As the paper's store, which has no cache of reads.
 fn options() -> StoreOptions {
-    StoreOptions { memory_bytes: 2 << 30, cache_reads: false, ..StoreOptions::default() }
+    // The paper's store keeps its patches sorted on levels.
+    let merge = "leveled".into();
+    StoreOptions { memory_bytes: 2 << 30, cache_reads: false, merge, ..StoreOptions::default() }
 }
 
 fn create<D: DataDevice>(device: D, slices: u32) -> Store<D, Log> {
