@@ -1,9 +1,9 @@
 //! Zones: erase units with an explicit state, of which a device keeps a limited number open.
 //!
 //! After NVMe Zoned Namespaces 1.1, section 2 (the zone state machine) and section 3.4 (the commands). A zone is an
-//! erase unit ([`crate::UnitStates`]) of a device whose profile has [`ZoneLimits`]; its *capacity* is the unit. Zones of
-//! real drives, seen through the kernel, are erase units without these states: the kernel has no append, and reports no
-//! limits of its own.
+//! erase unit ([`crate::UnitStates`]) of a device whose profile has [`ZoneLimits`]; its *capacity* is the unit. Zones
+//! of real drives, seen through the kernel, are erase units without these states: the kernel has no append, and
+//! reports no limits of its own.
 
 /// The state of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

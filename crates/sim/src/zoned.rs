@@ -3,8 +3,8 @@
 //! After NVMe Zoned Namespaces 1.1, and the measurements of Doekemeijer et al., "Performance Characterization of NVMe
 //! Flash Devices with Zoned Namespaces", CLUSTER 2023. A zone is a number of erase blocks on each of its dies, striped
 //! over them in what a die programs at once. Its data go through a write buffer of the zone's own; nothing is mapped,
-//! cleaned or moved. To the host a zone is an erase unit ([`UnitStates`]) with a state beside ([`states`]). Flash, link,
-//! queues and error correction are those of [`Drive`](crate::Drive), in the kernel that all front ends share.
+//! cleaned or moved. To the host a zone is an erase unit ([`UnitStates`]) with a state beside ([`states`]). Flash,
+//! link, queues and error correction are those of [`Drive`](crate::Drive), in the kernel that all front ends share.
 //!
 //! ```text
 //! write, append: commands (one after the other) ─> room in the buffer ─> link ─> buffer: acknowledged ─> programs
