@@ -121,9 +121,10 @@ pub struct Lanes<D> {
     damage: Damage,
     /// Whether erased units are checked for foreign data.
     checks_erased: bool,
-    /// Units whose head was read and holds foreign data. They count as written even where the table has them as erased
-    /// or torn. Erasing one that the table has as written changes the table and keeps the foreign data; erasing it
-    /// again clears its head, so that it is not found again.
+    /// Units whose head was read, does not begin as the user of the lanes begins units, and is not known to be of the
+    /// recorded content. They count as written even where the table has them as erased or torn. Erasing one that the
+    /// table has as written changes the table and keeps the foreign data; erasing it again clears its head, so that it is
+    /// not found again.
     foreign_heads: BTreeSet<u64>,
     /// Units whose head cannot be read. Erasing one clears its head, so that it can be read again.
     unreadable_heads: BTreeSet<u64>,
@@ -396,6 +397,7 @@ fn read_state<D: DataDevice>(
     let mut foreign_heads = BTreeSet::new();
     if checks_erased {
         foreign_heads = heads::foreign(blocking, &opened.layout, &records)?;
+        content::drop_recorded(blocking, &opened.layout, &records, &mut foreign_heads)?;
         opened.damage.foreign_units = foreign_heads.len() as u64;
     }
     Ok(StoredState { opened, records, found, foreign_heads })

@@ -29,6 +29,7 @@ use super::pending::{Pending, Purpose};
 use crate::below::failure_of;
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Operation, Request, SubmitError, UnitState};
+use std::collections::BTreeSet;
 
 /// A read of a unit's whole content, part after part, on behalf of a request.
 pub(super) struct ContentRead {
@@ -51,20 +52,46 @@ pub(super) fn read_all<D: DataDevice>(
     blocking: &mut Blocking<'_, D>,
     layout: &Layout,
 ) -> Result<Vec<Option<ContentSum>>, LanesError> {
-    const ACTION: &str = "read the content of the units";
-    let mut sums = Vec::with_capacity(layout.units() as usize);
-    for number in 0..layout.units() {
-        let (head, mut crc) = (layout.head(number), Some(crc32c::crc32c(&[0; SECTOR_BYTES as usize])));
-        let mut done_bytes = SECTOR_BYTES;
-        while done_bytes < layout.shape.unit_bytes {
-            let length = PORTION_BYTES.min(layout.shape.unit_bytes - done_bytes);
-            let bytes = blocking.read(ACTION, head + done_bytes, length)?;
-            crc = crc.zip(bytes).map(|(crc, bytes)| crc32c::crc32c_append(crc, bytes.as_slice()));
-            done_bytes += length;
+    let cleared = crc32c::crc32c(&[0; SECTOR_BYTES as usize]);
+    (0..layout.units()).map(|number| read_unit(blocking, layout, number, SECTOR_BYTES, cleared)).collect()
+}
+
+/// Removes the units from `foreign_heads` whose content is the recorded one: the user of the lanes wrote it, and begins
+/// units in another way, as stripes do.
+pub(super) fn drop_recorded<D: DataDevice>(
+    blocking: &mut Blocking<'_, D>,
+    layout: &Layout,
+    records: &[Record],
+    foreign_heads: &mut BTreeSet<u64>,
+) -> Result<(), LanesError> {
+    for number in foreign_heads.clone() {
+        let recorded = records[number as usize].content;
+        if recorded.is_some() && read_unit(blocking, layout, number, 0, 0)? == recorded {
+            foreign_heads.remove(&number);
         }
-        sums.push(crc.map(ContentSum::of_crc));
     }
-    Ok(sums)
+    Ok(())
+}
+
+/// Returns the checksum of a unit, where `crc` is that of its bytes before `from_bytes`; `None` where the device cannot
+/// read it.
+fn read_unit<D: DataDevice>(
+    blocking: &mut Blocking<'_, D>,
+    layout: &Layout,
+    number: u64,
+    from_bytes: u64,
+    crc: u32,
+) -> Result<Option<ContentSum>, LanesError> {
+    const ACTION: &str = "read the content of the units";
+    let (head, mut crc) = (layout.head(number), Some(crc));
+    let mut done_bytes = from_bytes;
+    while done_bytes < layout.shape.unit_bytes {
+        let length = PORTION_BYTES.min(layout.shape.unit_bytes - done_bytes);
+        let bytes = blocking.read(ACTION, head + done_bytes, length)?;
+        crc = crc.zip(bytes).map(|(crc, bytes)| crc32c::crc32c_append(crc, bytes.as_slice()));
+        done_bytes += length;
+    }
+    Ok(crc.map(ContentSum::of_crc))
 }
 
 impl<D: DataDevice> Lanes<D> {
@@ -178,11 +205,19 @@ impl<D: DataDevice> Lanes<D> {
         let is_empty = found.is_none_or(|(_, is_empty)| is_empty);
         let found = found.map(|(sum, _)| sum);
         let number = self.layout.number(&pending.request);
+        let record = self.table.record(number);
         if pending.request.operation == Operation::Erase {
+            if found.is_some() && found == record.content {
+                self.foreign_heads.remove(&number);
+            }
+            // Foreign data in the head stays foreign: the record has the checksum from before it came.
+            let is_kept = self.foreign_heads.contains(&number);
+            if is_kept && record.content.is_some() {
+                return self.record_erase(pending, record.content);
+            }
             self.known_here.insert(number);
             return self.record_erase(pending, found);
         }
-        let record = self.table.record(number);
         if is_empty || found == record.content {
             return self.forget_content(pending);
         }

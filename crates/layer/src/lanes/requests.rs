@@ -93,7 +93,9 @@ impl<D: DataDevice> Lanes<D> {
             return self.clear_head(pending, buffer);
         }
         let content = self.table.record(number).content;
-        if self.checks_erased && (content.is_none() || is_given_up) {
+        // Whether a head that is not of the user's is foreign follows from the content.
+        let is_unknown = content.is_none() || is_given_up || self.foreign_heads.contains(&number);
+        if self.checks_erased && is_unknown {
             return self.begin_content_read(pending, buffer);
         }
         self.note_accepted(&pending.request);
@@ -196,7 +198,8 @@ impl<D: DataDevice> Lanes<D> {
         }
         self.unreadable_heads.remove(&number);
         let (lane, unit) = self.layout.lane_and_unit(number);
-        if buffer.is_some_and(|head| !ours::is_our_head(head.as_slice(), lane, unit)) {
+        let is_known = self.known_here.contains(&number);
+        if !is_known && buffer.is_some_and(|head| !ours::is_our_head(head.as_slice(), lane, unit)) {
             self.foreign_heads.insert(number);
         }
     }

@@ -213,3 +213,45 @@ fn own_writes_are_not_compared() {
         assert_eq!(lanes.units_compared, 1, "after {} writes", round + 1);
     }
 }
+
+/// The user of striped lanes begins only one unit of several with a header.
+#[test]
+fn recorded_content_with_another_head_is_not_foreign() {
+    let write_plain = |lanes: &mut Lanes<Memory>, value: u8| {
+        let request = Request::write(1, UNIT, UNIT).on(Lane(0));
+        let bytes = Buffer::from_slice(&vec![value; UNIT as usize]);
+        lanes.submit_with(request, bytes).expect("it is erased");
+        assert_eq!(drain(lanes)[0].outcome, Ok(()));
+    };
+    let read_head = |lanes: &mut Lanes<Memory>| {
+        lanes
+            .submit_with(Request::read(1, UNIT, 512).on(Lane(0)), Buffer::zeroed(512))
+            .expect("it is written");
+        assert_eq!(drain(lanes)[0].outcome, Ok(()));
+    };
+    for opens_between in [false, true] {
+        let mut lanes = prepared();
+        for value in 1..4 {
+            write_plain(&mut lanes, value);
+            if opens_between {
+                lanes = checked(lanes.into_inner());
+            }
+            read_head(&mut lanes);
+            erase(&mut lanes, 0, 1);
+            assert_eq!(lanes.unit(Lane(0), 1).unwrap().state, UnitState::ERASED);
+            if opens_between {
+                lanes = checked(lanes.into_inner());
+                assert_eq!(lanes.damage().foreign_units, 0);
+            }
+        }
+        // Over such a head, foreign data is found.
+        write_plain(&mut lanes, 9);
+        let at = lanes.unit_range(Lane(0), 1).start;
+        let mut device = lanes.into_inner();
+        overwrite(&mut device, at + 100, b"foreign");
+        let mut lanes = checked(device);
+        read_head(&mut lanes);
+        erase(&mut lanes, 0, 1);
+        assert!(lanes.has_foreign_data(Lane(0), 1));
+    }
+}
