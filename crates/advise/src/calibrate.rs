@@ -113,8 +113,8 @@ pub fn calibrate(
     Ok(CostModel::new(calibration.page_bytes, bench.area_pages(), random, scans))
 }
 
-/// Measures the time of a commit on `device`: of a page written at the end of a log and flushed. Overwrites the device at
-/// random places.
+/// Measures the time of a commit on `device`: of a page written at the end of a log and flushed. Overwrites the device
+/// at random places.
 ///
 /// # Errors
 /// As [`calibrate`].
@@ -238,8 +238,8 @@ impl<'a> Bench<'a> {
         Ok(took.as_ns() as f64 / pages as f64)
     }
 
-    /// Writes `count` pages one after the other at a random place, each after `pause` and followed by a flush. Returns the
-    /// time of one with its pause in nanoseconds.
+    /// Writes `count` pages one after the other at a random place, each after `pause` and followed by a flush. Returns
+    /// the time of one with its pause in nanoseconds.
     pub fn commit_ns(&mut self, count: u64, pause: Duration) -> Result<f64, AdviseError> {
         let log = self.area.part(count * self.page_bytes, self.page_bytes, &mut self.random);
         let (mut took, mut out) = (Duration::ZERO, Vec::new());

@@ -17,8 +17,8 @@ pub enum Trial {
         /// The reads of the second.
         second: Vec<Reads>,
     },
-    /// A commit of each of many sessions. Those that arrive during a flush wait for the next one, so that each takes the
-    /// time of two; with a delay before each flush that all of them reach, of one and the delay.
+    /// A commit of each of many sessions. Those that arrive during a flush wait for the next one, so that each takes
+    /// the time of two; with a delay before each flush that all of them reach, of one and the delay.
     Commits {
         /// The delay.
         delay: Duration,
@@ -53,8 +53,8 @@ const MOST_RANDOM: f64 = 4096.0;
 const RANDOM_EACH: f64 = 32.0;
 const MOST_SCANNED: f64 = 16384.0;
 
-/// Does the work of each trial both ways in turn, `calibration.repetitions` times, at places of their own. Returns the elapsed
-/// times of the first and second way in nanoseconds.
+/// Does the work of each trial both ways in turn, `calibration.repetitions` times, at places of their own. Returns the
+/// elapsed times of the first and second way in nanoseconds.
 ///
 /// # Errors
 /// As [`crate::calibrate`].
