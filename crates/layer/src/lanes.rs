@@ -42,11 +42,12 @@
 //! looks for the superblock's copy at an earlier end, and `recover` and `recovered` derive records from the heads of
 //! units (`heads`); `flaw` and `ours` distinguish damage from foreign data.
 //!
-//! # Three tables of unit states [`UnitStates`] has the states of completed requests, and decides whether a request is
-//! accepted. The table of records (`table`) holds the states as they are, or are going to be, on the device: it
-//! decides what opening finds. They differ while a request is in flight and where foreign data stands on a unit, and
-//! each completion brings them together. What the content of a unit means (a block, a superblock, to be erased) is the
-//! block layer's, whose own unit table lies above.
+//! # Three tables of unit states
+//! [`UnitStates`] has the states of completed requests, and decides whether a request is accepted. The table of
+//! records (`table`) holds the states as they are, or are going to be, on the device: it decides what opening finds.
+//! They differ while a request is in flight and where foreign data stands on a unit, and each completion brings them
+//! together. What the content of a unit means (a block, a superblock, to be erased) is the block layer's, whose own
+//! unit table lies above.
 //!
 //! Every write is durable when it completes, requested or not. The request to the device below uses the caller's
 //! buffer: no data is copied. The layout on the device is in `docs/layout.md`.

@@ -10,9 +10,10 @@
 //! a part of the drive that works independently of the others, mostly a channel; its *sub-domains* are its packages or
 //! dies. The *interleaving degree*, `degree` in code, is the number of domains.
 //!
-//! # Which file finds what `survey` runs the stages on a `session`, which owns the bench and collects findings: those
-//! of `structure`, of `recommend`, and of `destructive`, which write. `consistency` joins the findings, and takes back
-//! those that contradict each other.
+//! # Which file finds what
+//! `survey` runs the stages on a `session`, which owns the bench and collects findings: those of `structure`, of
+//! `recommend`, and of `destructive`, which write. `consistency` joins the findings, and takes back those that
+//! contradict each other.
 //!
 //! | finding | experiments, in this order, until it is found |
 //! | --- | --- |
