@@ -116,8 +116,8 @@ pub trait Device {
         false
     }
 
-    /// Gives up all that erase unit `index` of a lane holds, data that was not written through this device included: the
-    /// next erase of the unit need not keep it.
+    /// Gives up all that erase unit `index` of a lane holds, data that was not written through this device included:
+    /// the next erase of the unit need not keep it.
     fn give_up_content(&mut self, _lane: Lane, _index: u64) {}
 
     /// Returns the state of erase unit `index` of a lane where erase units are zones; `None` otherwise.

@@ -124,8 +124,8 @@ pub struct Lanes<D> {
     checks_erased: bool,
     /// Units whose head was read, does not begin as the user of the lanes begins units, and is not known to be of the
     /// recorded content. They count as written even where the table has them as erased or torn. Erasing one that the
-    /// table has as written changes the table and keeps the foreign data; erasing it again clears its head, so that it is
-    /// not found again.
+    /// table has as written changes the table and keeps the foreign data; erasing it again clears its head, so that it
+    /// is not found again.
     foreign_heads: BTreeSet<u64>,
     /// Units whose head cannot be read. Erasing one clears its head, so that it can be read again.
     unreadable_heads: BTreeSet<u64>,

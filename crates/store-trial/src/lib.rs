@@ -3,8 +3,9 @@
 //! Power is cut on copies of both devices at once, after each completion of either and each operation; the copy is
 //! opened and compared. Of each slice the first writes must be there, whole, in their order: all that were acknowledged
 //! as durable, all with lower numbers, and of the others some number. Some copies go on working for a while and lose
-//! their power again; some replace the trial's store. In some trials reads and units fail as well. At the end blocks
-//! of a copy are damaged, and the copy is salvaged; and other data is written over a store on lanes. Everything follows from one seed: a trial that fails, fails again.
+//! their power again; some replace the trial's store. In some trials reads and units fail as well. At the end blocks of
+//! a copy are damaged, and the copy is salvaged; and other data is written over a store on lanes. Everything follows
+//! from one seed: a trial that fails, fails again.
 
 mod check;
 mod damage;

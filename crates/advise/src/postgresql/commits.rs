@@ -1,9 +1,9 @@
 //! `commit_delay`: how long a session that writes the log waits for the commits of others.
 //!
 //! Commits that arrive during a flush wait for the next one. With many sessions two groups of them alternate, and each
-//! commit takes the time of two flushes. If a session waits before it flushes, as long as the sessions of the last group
-//! need to come back, all commits share each flush. PostgreSQL's documentation of `commit_delay` recommends half the
-//! time of a flushed write of 8 KiB.
+//! commit takes the time of two flushes. If a session waits before it flushes, as long as the sessions of the last
+//! group need to come back, all commits share each flush. PostgreSQL's documentation of `commit_delay` recommends half
+//! the time of a flushed write of 8 KiB.
 
 use crate::proposal::{Kept, Proposal};
 use crate::{CostModel, Trial};

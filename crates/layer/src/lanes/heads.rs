@@ -5,7 +5,8 @@
 //! of the layout on) and the user begins each unit with [`UNIT_MAGIC`](flashlane_device::UNIT_MAGIC) and the unit's
 //! address, as the block layer does, a head is zeros, ones (discarded), or such a beginning. Anything else was written
 //! around the lanes, unless the unit's content is the recorded one (`content::drop_recorded`): a user of striped lanes
-//! begins one unit of several so. Foreign data behind the heads is found before the first write to its unit (`content`).
+//! begins one unit of several so. Foreign data behind the heads is found before the first write to its unit
+//! (`content`).
 
 use super::blocking::Blocking;
 use super::constants::SECTOR_BYTES;
