@@ -6,7 +6,7 @@ use crate::transactions::recording;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A trace in the repository.
 const TRACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/pgbench.blktrace.xz");
@@ -169,4 +169,24 @@ fn architecture_names_modules_and_items_that_exist() {
         !resolves(&path, &modules)
     });
     assert_eq!(unresolved.collect::<Vec<_>>(), Vec::<&str>::new());
+    // A path may begin in any folder: `drive/write.rs`.
+    let mut files = Vec::new();
+    add_files(&root.join("crates"), &mut files);
+    let paths = text
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|code| code.ends_with(".rs") && !code.contains([' ', '*', '…']));
+    let missing = paths.filter(|path| !files.iter().any(|file| file.ends_with(path)));
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<&str>::new());
+}
+
+/// Adds all files below `dir`.
+fn add_files(dir: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+        match entry.is_dir() {
+            true => add_files(&entry, files),
+            false => files.push(entry),
+        }
+    }
 }
