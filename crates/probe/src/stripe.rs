@@ -60,6 +60,11 @@ const WIDER: f64 = 2.5;
 /// Collisions of one kind differ by this share of their step at most, beside what noise explains.
 const OF_STEP: f64 = 0.1;
 
+/// Pairs between the collisions that share no channel differ by less than this share of the step of a bus, or by less
+/// than this number of errors of one distance: the least and the most of up to 400.
+const OF_BUS_STEP: f64 = 0.5;
+const ERRORS_BETWEEN: f64 = 8.0;
+
 /// Bytes of the two reads of a pair, in order of submission.
 pub type Sizes = [u64; 2];
 
@@ -105,6 +110,10 @@ impl Stripe {
             }
             // A bus whose step would not be seen, or that could not be predicted: the level may be the dies.
             (Some(first), None, bus) if bus.is_none_or(|(step, least)| step <= least) => {
+                Verdict::DiesOnly(first.period)
+            }
+            // Channels of several dies are at distances between, in some orders of the stripe.
+            (Some(first), None, Some((step, _))) if !self.is_alike_between(first, step) => {
                 Verdict::DiesOnly(first.period)
             }
             (Some(first), None, _) if self.is_single(first) => {
@@ -230,6 +239,18 @@ impl Stripe {
         pattern::standout(&steps).is_none()
             && spread <= WIDER * usual + 0.01 * level.step_us
             && values.iter().all(|value| (value - middle).abs() <= differs)
+    }
+
+    /// Returns whether pairs between the multiples of a single level differ by less than a shared bus of this step
+    /// would let them, at some distance or other: in any order of the stripe all pairs of some distance share a channel
+    /// with several dies, and no pairs of another distance do.
+    fn is_alike_between(&self, level: Level, bus_step_us: f64) -> bool {
+        let between = (1..).zip(&self.row).filter(|(d, _)| d % level.period != 0).map(|(_, p)| p.value);
+        let mut values: Vec<f64> = between.collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let Some((least, most)) = values.first().zip(values.last()) else { return true };
+        let noise_us = ERRORS_BETWEEN * pattern::typical_error(&self.row);
+        most - least < (OF_BUS_STEP * bus_step_us).max(noise_us)
     }
 
     fn multiples(&self, period: usize) -> Vec<Point> {
