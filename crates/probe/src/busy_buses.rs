@@ -38,6 +38,8 @@ const TRANSFERS_MAX: f64 = 2.5;
 const TRANSFERS_MIN: f64 = 0.3;
 /// Pairs that share a bus wait for at least this share of the time that they would with arrivals as computed.
 const SEEN_OF_WAIT: f64 = 0.4;
+/// Writes alone, and pairs, that show how much later the second one begins.
+const TIMED_WRITES: usize = 200;
 /// Where a second write begins late, at least this share of the first one's transfers lies behind its start: less of it
 /// may be over before, as a buffer takes its time.
 const LEFT_MIN: f64 = 0.3;
@@ -102,8 +104,13 @@ impl Search<'_> {
         let begins_late = bench.second_write_begins_late(|| self.area.chunk_start(self.chunk, 0), unit)?;
         // Of two transfers, those of a write that begins late may wait for the rest only.
         let transfers_us = TRANSFERS * self.bus.least_us;
-        let wait_us = self.bus.mean_wait_us(transfers_us, begins_late.as_us_f64());
-        let waits = begins_late == Duration::ZERO || wait_us > LEFT_MIN * transfers_us;
+        let command_us = if begins_late == Duration::ZERO { self.second_write_us(bench, unit)? } else { 0.0 };
+        let later_us = begins_late.as_us_f64() + (command_us - self.bus.most_sector_us.max(0.0)).max(0.0);
+        let wait_us = self.bus.mean_wait_us(transfers_us, later_us);
+        let waits = match begins_late {
+            Duration::ZERO => transfers_us - command_us > LEFT_MIN * transfers_us,
+            _ => wait_us > LEFT_MIN * transfers_us,
+        };
         let least_wait_us = if waits { SEEN_OF_WAIT * wait_us } else { 0.0 };
         let mut pairs: Vec<Pair> = Vec::new();
         for count in PAIRS {
@@ -131,6 +138,25 @@ impl Search<'_> {
             }
         }
         Ok(Buses::Unclear)
+    }
+
+    /// Returns how much later than the first the second of two writes on different dies reaches its die, at most, in
+    /// microseconds: the command of a write may take longer than that of a read. Two writes end later than one by this
+    /// time, where programs take equally long.
+    fn second_write_us(&self, bench: &mut Bench<'_>, unit: u64) -> Result<f64, Interruption> {
+        let mut took_us = [Vec::new(), Vec::new()];
+        for nth in 0..2 * TIMED_WRITES {
+            let Some((_, accesses)) = self.pair(bench, |at| Access::write(at, unit)) else { return Ok(0.0) };
+            let together = &accesses[..1 + nth % 2];
+            took_us[nth % 2].push(bench.write_to_flash(together)?.as_us_f64());
+        }
+        for times in &mut took_us {
+            times.sort_unstable_by(f64::total_cmp);
+        }
+        let [one, both] = took_us;
+        // Half of the greater of two lie below the level below which seven tenths of one do.
+        let of_one = (TIMED_WRITES as f64 * std::f64::consts::FRAC_1_SQRT_2) as usize;
+        Ok((both[TIMED_WRITES / 2] - one[of_one]).max(0.0))
     }
 
     /// Returns whether reads of pages show no shared bus, though they would.
