@@ -42,7 +42,9 @@ pub(crate) fn find(
         if let Some(found) = channels::of_pairs(&pairs, chunks, dies) {
             let mut took_us: Vec<f64> = pairs.iter().map(|pair| pair.took_us).collect();
             let apart_us = pattern::point(&mut took_us).value;
-            return Ok((found.step_us < OF_DIE * (on_die_us - apart_us)).then_some(found));
+            let least_us = pattern::least_height(apart_us, 0.0);
+            let may_wait = least_us..OF_DIE * (on_die_us - apart_us);
+            return Ok(may_wait.contains(&found.step_us).then_some(found));
         }
     }
     Ok(None)

@@ -277,8 +277,10 @@ impl Search<'_> {
                 channels::of_either([&one, &other], [chunks, others], self.alone.error)
             }
         };
-        // Of those on a channel at least half are not on the die of the page.
-        let least_us = OF_WAIT * moment.wait_us.unwrap_or(0.0);
+        // Of those on a channel at least half are not on the die of the page. Reads that are no transfer apart may
+        // differ by the rounding of their times, and a clock's.
+        let visible_us = pattern::least_height(self.alone.value, 0.0);
+        let least_us = (OF_WAIT * moment.wait_us.unwrap_or(0.0)).max(visible_us);
         found.filter(|found| (least_us..self.most_us()).contains(&found.step_us))
     }
 

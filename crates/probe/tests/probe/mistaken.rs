@@ -134,6 +134,31 @@ fn writes_that_begin_late_refute_no_channels() {
     assert_right_or_open(&result, Feature::SubDomains, &[3]);
 }
 
+/// A link slower than the bus hides the wait for a channel, of which there are two, in an order that visits packages
+/// first: pairs between those on a die differ, at no regular distance.
+#[test]
+fn channels_between_collisions_are_no_domains_of_one_die() {
+    let result = structure_of(drawn(PACKAGES_BEFORE_CHANNELS, 168));
+    assert_right_or_open(&result, Feature::InterleavingDegree, &[2]);
+    assert_right_or_open(&result, Feature::SubDomains, &[12]);
+}
+
+/// The command of a write takes longer than both transfers of a page, so that no write waits for the one before.
+#[test]
+fn writes_behind_a_long_command_refute_no_channels() {
+    let result = structure_of(drawn(LONG_WRITE_COMMAND, 273));
+    assert_right_or_open(&result, Feature::InterleavingDegree, &[2]);
+    assert_right_or_open(&result, Feature::SubDomains, &[10]);
+}
+
+/// Reads beside writes differ by the rounding of their times.
+#[test]
+fn wait_of_no_time_is_no_bus() {
+    let result = structure_of(drawn(SIXTEEN_CHANNELS, 591));
+    assert_right_or_open(&result, Feature::InterleavingDegree, &[16]);
+    assert_right_or_open(&result, Feature::SubDomains, &[1]);
+}
+
 fn drawn(text: &str, seed: u64) -> Drive {
     Drive::new(&profile::parse("drawn", text, &[]).unwrap(), Seed(seed))
 }
@@ -382,3 +407,130 @@ fn assert_buffer(result: &ProbeResult, bytes: u64) {
     let found = number(result, Feature::WriteBuffer).map(|found| found as f64 / bytes as f64);
     assert!(found.is_none_or(|share| (share - 1.0).abs() < 0.1), "{:#?}", result.findings);
 }
+
+const PACKAGES_BEFORE_CHANNELS: &str = r#"
+name = "drawn"
+capacity = "772612096B"
+sector = "512B"
+initial.state = "full"
+[host]
+submission = "0ns"
+[link]
+bandwidth = "752360773B/s"
+duplex = true
+read_command = "218ns"
+write_command = "322ns"
+depth = 32
+[mapping]
+policy = "write-order"
+chunk = "16384B"
+order = ["package", "channel", "die", "plane"]
+[cleaning]
+policy = "greedy"
+low = "3%"
+[wear]
+policy = "static"
+[scheduling]
+policy = "read-first"
+[flash]
+channels = 2
+packages = 6
+dies = 2
+planes = 1
+blocks = 75
+pages = 128
+page = "4096B"
+read = "23264ns"
+program = "424096ns"
+erase = "1146298ns"
+bus = "1374069683B/s"
+"#;
+
+const LONG_WRITE_COMMAND: &str = r#"
+name = "drawn"
+capacity = "5303967744B"
+sector = "512B"
+initial.state = "full"
+[host]
+submission = "0ns"
+[link]
+bandwidth = "774258651B/s"
+duplex = false
+write_bandwidth = "558930830B/s"
+read_command = "1848ns"
+write_command = "9426ns"
+page_command = "385ns"
+depth = 32
+[readahead]
+window = "16384B"
+cache = "16384B"
+options = { streams = 1, trigger = 10 }
+[mapping]
+policy = "lba"
+chunk = "12288B"
+order = ["package", "plane", "die", "channel"]
+[cleaning]
+policy = "greedy"
+pacing = "proportional"
+[wear]
+policy = "dynamic"
+[scheduling]
+policy = "read-first"
+[flash]
+channels = 2
+packages = 5
+dies = 2
+planes = 3
+blocks = 134
+pages = 256
+page = "4096B"
+read = "24261ns"
+program = "944470ns"
+erase = "3537907ns"
+bus = "1577336980B/s"
+cache_mode = true
+"#;
+
+const SIXTEEN_CHANNELS: &str = r#"
+name = "drawn"
+capacity = "1801244672B"
+sector = "4096B"
+initial.state = "full"
+[host]
+submission = "3936ns"
+completion = "392ns"
+[link]
+bandwidth = "856737525B/s"
+duplex = true
+write_bandwidth = "534148625B/s"
+read_command = "289ns"
+write_command = "231ns"
+depth = 32
+[mapping]
+policy = "lba"
+chunk = "65536B"
+order = ["channel", "plane", "package", "die"]
+[cleaning]
+policy = "greedy"
+low = "6%"
+pacing = "proportional"
+separate = true
+[wear]
+policy = "static"
+[scheduling]
+policy = "fifo"
+[flash]
+channels = 16
+packages = 1
+dies = 1
+planes = 1
+blocks = 180
+pages = 192
+page = "4096B"
+read = "53815ns"
+program = "730897ns"
+erase = "4586211ns"
+bus = "158931462B/s"
+suspend = "1053ns"
+copyback = true
+"#;
