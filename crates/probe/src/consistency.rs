@@ -111,7 +111,12 @@ fn layouts(findings: &Findings, evidence: LayoutEvidence) -> Vec<Layout> {
     let (all, odds) = match (degree, sub_domains) {
         // Each die has its domain, or all share one.
         (Some(degree), Some(1)) if degree > 1 => {
-            (vec![(degree, Some(1)), (1, Some(degree))], confidence(Feature::InterleavingDegree))
+            let both = [Feature::InterleavingDegree, Feature::SubDomains].map(confidence);
+            let stated = both[0].min(both[1]);
+            return vec![
+                Layout { domains: degree, sub_domains: Some(1), odds: stated },
+                Layout { domains: 1, sub_domains: Some(degree), odds: 1.0 - stated },
+            ];
         }
         (Some(degree), Some(sub_domains)) => {
             let both = [Feature::InterleavingDegree, Feature::SubDomains].map(confidence);
@@ -247,6 +252,9 @@ mod tests {
         let candidates = reconcile(&mut found, LayoutEvidence::default(), 1 << 30);
         assert_eq!(pairs(&candidates), [(8, Some(1)), (1, Some(8))]);
         assert_eq!(candidates.experiment, None);
+        // The stated one has the confidence of the findings.
+        assert_eq!(candidates.layouts[0].odds, found[&Feature::InterleavingDegree].confidence);
+        assert!((candidates.layouts[1].odds - 0.1).abs() < 1e-9, "{candidates:?}");
     }
 
     #[test]
