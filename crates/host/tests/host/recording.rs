@@ -77,17 +77,32 @@ fn events(bytes: &[u8]) -> Vec<Event> {
     found
 }
 
+/// Returns a loop device and the tracer; says why the test is skipped where there is none.
+fn traceable() -> Option<(Loop, Tracefs)> {
+    let drive = Loop::blank()?;
+    let tracefs = Tracefs::new().map_err(|e| println!("skipped: tracefs cannot be mounted here: {e}"));
+    Some((drive, tracefs.ok()?))
+}
+
+/// Returns what was recorded; says why the test is skipped where tracing is not available.
+fn recorded_or_skipped(recorded: Result<Recorded, RecordError>) -> Option<Recorded> {
+    match recorded {
+        Ok(recorded) => Some(recorded),
+        Err(e @ (RecordError::InUse { .. } | RecordError::NoTracer { .. } | RecordError::Denied { .. })) => {
+            println!("skipped: {e}");
+            None
+        }
+        Err(e) => panic!("{e}"),
+    }
+}
+
 fn shell(script: String) -> Until {
     Until::Exited(["sh", "-c", &script].map(OsString::from).to_vec())
 }
 
 #[test]
 fn program_requests_are_recorded_and_tracing_is_restored() {
-    let Some(drive) = Loop::blank() else { return };
-    let tracefs = match Tracefs::new() {
-        Ok(tracefs) => tracefs,
-        Err(e) => return println!("skipped: tracefs cannot be mounted here: {e}"),
-    };
+    let Some((drive, tracefs)) = traceable() else { return };
     let before = tracefs.settings();
     let folder = tempfile::tempdir().unwrap();
     let device = drive.device.to_str().unwrap();
@@ -96,13 +111,8 @@ fn program_requests_are_recorded_and_tracing_is_restored() {
         "dd if=/dev/zero of={device} bs=8192 count=8 seek=64 oflag=direct 2>&1 && \
          dd if={device} of=/dev/null bs=4096 count=4 skip=256 iflag=direct 2>&1"
     );
-    let mut recorded = match record(&drive.device, &shell(script), folder.path()) {
-        Ok(recorded) => recorded,
-        Err(e @ (RecordError::InUse { .. } | RecordError::NoTracer { .. } | RecordError::Denied { .. })) => {
-            return println!("skipped: {e}");
-        }
-        Err(e) => panic!("{e}"),
-    };
+    let recorded = record(&drive.device, &shell(script), folder.path());
+    let Some(mut recorded) = recorded_or_skipped(recorded) else { return };
     assert_eq!(tracefs.settings(), before);
     assert!(matches!(recorded.ended, Ended::Exited(status) if status.success()), "{:?}", recorded.ended);
     assert_eq!(recorded.lost_events, 0);
@@ -139,11 +149,7 @@ fn program_requests_are_recorded_and_tracing_is_restored() {
 
 #[test]
 fn tracing_is_restored_while_a_child_holds_its_pipes_for_a_moment() {
-    let Some(drive) = Loop::blank() else { return };
-    let tracefs = match Tracefs::new() {
-        Ok(tracefs) => tracefs,
-        Err(e) => return println!("skipped: tracefs cannot be mounted here: {e}"),
-    };
+    let Some((drive, tracefs)) = traceable() else { return };
     let before = tracefs.settings();
     let folder = tempfile::tempdir().unwrap();
     let started = folder.path().join("started");
@@ -171,19 +177,8 @@ fn tracing_is_restored_while_a_child_holds_its_pipes_for_a_moment() {
         let script = format!("touch {}; sleep 0.1", started.display());
         record(&drive.device, &shell(script), folder.path())
     });
-    match recorded {
-        Ok(recorded) => {
-            assert!(
-                matches!(recorded.ended, Ended::Exited(status) if status.success()),
-                "{:?}",
-                recorded.ended
-            );
-        }
-        Err(e @ (RecordError::InUse { .. } | RecordError::NoTracer { .. } | RecordError::Denied { .. })) => {
-            return println!("skipped: {e}");
-        }
-        Err(e) => panic!("{e}"),
-    }
+    let Some(recorded) = recorded_or_skipped(recorded) else { return };
+    assert!(matches!(recorded.ended, Ended::Exited(status) if status.success()), "{:?}", recorded.ended);
     assert_eq!(tracefs.settings(), before);
 }
 
