@@ -9,7 +9,9 @@ use crate::point_measurement::{is_stable, is_stable_latency, is_timed};
 use flashlane_base::units::{format_bytes, format_rate};
 use flashlane_base::{Duration, requests_needed};
 use flashlane_result::feature::Feature;
-use flashlane_result::probe::{Advice, Finding, ProbeResult, Rate, Recommendation, Repeat, Status, Writes};
+use flashlane_result::probe::{
+    Advice, FULL, Finding, ProbeResult, Rate, Recommendation, Repeat, Status, Writes,
+};
 use std::collections::BTreeMap;
 
 pub(crate) type Findings = BTreeMap<Feature, Finding>;
@@ -80,17 +82,20 @@ pub(crate) fn reason(load: Load, choice: &Choice, bound: Option<Duration>) -> St
 /// States how a point was measured, and where.
 pub(crate) fn conditions(choice: &Choice, measured_area: MeasuredArea, state: DriveState) -> String {
     let mut text = format!("; confirmed by {} requests over ", choice.measured.requests);
-    text += &match (measured_area.filled(), state.name()) {
-        (Some(area), _) => {
+    text += &match (measured_area, state.name()) {
+        (MeasuredArea::Filled(area), _) => {
             format!("the first {}, which the probe had written in order", format_bytes(area.length_bytes))
         }
-        (None, "written") => "the whole drive, which had been written before".into(),
-        (None, "never-written") => "the whole drive, which had never been written".into(),
-        (None, "partly-written") => format!(
+        (MeasuredArea::FullDrive { .. }, _) => {
+            "the whole of a drive of this kind that is full of data".into()
+        }
+        (_, "written") => "the whole drive, which had been written before".into(),
+        (_, "never-written") => "the whole drive, which had never been written".into(),
+        (_, "partly-written") => format!(
             "the whole drive, of which {:.0}% had never been written",
             100.0 * state.never_written_share.unwrap_or_default()
         ),
-        (None, _) => "the whole drive, of which it is not known whether it was ever written".into(),
+        (_, _) => "the whole drive, of which it is not known whether it was ever written".into(),
     };
     text
 }
@@ -194,15 +199,10 @@ pub(crate) fn untimed(
 
 fn repeat(choice: &Choice, measured_area: MeasuredArea) -> Repeat {
     Repeat {
-        state: filled_state(measured_area.filled().is_some()),
+        state: (!matches!(measured_area, MeasuredArea::Whole { .. })).then(|| FULL.to_owned()),
         workload: choice.measured.workload.clone(),
         command: None,
     }
-}
-
-/// Returns the state of a drive on which a measurement can be repeated whose area the probe had written in order.
-fn filled_state(is_filled: bool) -> Option<String> {
-    is_filled.then(|| "full".to_owned())
 }
 
 /// Returns all advice, the most important first; `early` was reported by the stages.
@@ -321,7 +321,7 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
     }
     let mut evidence = point.reason.clone() + &unstable_latency(&point.rate);
     let of_rate = |rate: &Rate, state| Repeat { state, workload: rate.workload.clone(), command: None };
-    let filled = || filled_state(point.area_bytes.is_some());
+    let filled = || point.initial_state().map(str::to_owned);
     let mut repeat = vec![of_rate(&point.rate, filled())];
     if let Some(writes) = &point.writes {
         // A drive that was just opened, or has been idle, has an empty buffer.

@@ -47,12 +47,16 @@ pub(crate) enum MeasuredArea {
     Whole { capacity_bytes: u64 },
     /// In an area that the probe had written in order.
     Filled(Area),
+    /// On the whole of another drive of the same kind, which is full of data.
+    FullDrive { capacity_bytes: u64 },
 }
 
 impl MeasuredArea {
     pub(crate) fn area(self) -> Area {
         match self {
-            Self::Whole { capacity_bytes } => Area { offset_bytes: 0, length_bytes: capacity_bytes },
+            Self::Whole { capacity_bytes } | Self::FullDrive { capacity_bytes } => {
+                Area { offset_bytes: 0, length_bytes: capacity_bytes }
+            }
             Self::Filled(area) => area,
         }
     }
@@ -60,7 +64,7 @@ impl MeasuredArea {
     /// Returns the area that the probe had written in order.
     pub(crate) fn filled(self) -> Option<Area> {
         match self {
-            Self::Whole { .. } => None,
+            Self::Whole { .. } | Self::FullDrive { .. } => None,
             Self::Filled(area) => Some(area),
         }
     }

@@ -76,6 +76,16 @@ impl<'a> Bench<'a> {
         self.device
     }
 
+    /// Replaces the device by another one, to which nothing was written yet. Returns the former one, and what was
+    /// written to it.
+    pub(crate) fn replace_device(
+        &mut self,
+        device: &'a mut dyn Device,
+        changed: Changed,
+    ) -> (&'a mut dyn Device, Changed) {
+        (std::mem::replace(&mut self.device, device), std::mem::replace(&mut self.changed, changed))
+    }
+
     /// Source of the probe's random choices.
     pub fn random(&mut self) -> &mut Random {
         &mut self.random

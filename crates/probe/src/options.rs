@@ -2,6 +2,7 @@
 
 use crate::bench::Measurement;
 use flashlane_base::{Duration, Seed};
+use flashlane_device::Device;
 use flashlane_measure::Watch;
 
 /// How thorough a probe is.
@@ -98,6 +99,9 @@ pub struct Options<'a> {
     pub request_bytes: Option<u64>,
     /// Bound on the 99th percentile of random reads and writes.
     pub p99: Option<Duration>,
+    /// Another drive of the same kind, full of data, on which reads are recommended where the probed one was never
+    /// written: data that was just written may lie in its SLC cache, and its map in memory.
+    pub full_drive: Option<Box<dyn Device>>,
     /// Leaves out the recommendations, which take most of the time.
     pub structure_only: bool,
     /// Receives the measurements, up to the first million.

@@ -15,7 +15,7 @@ use crate::session::{FILL_BYTES, Session};
 use crate::writes::{self, WriteHistory};
 use flashlane_base::Duration;
 use flashlane_result::feature::Feature;
-use flashlane_result::probe::{Advice, Finding, Rate, Recommendation, Status, Writes};
+use flashlane_result::probe::{Advice, FULL, Finding, Rate, Recommendation, Status, Writes};
 use std::collections::BTreeMap;
 
 /// Part of a never written drive that is filled for the measurement of reads: several times a drive's cache.
@@ -24,9 +24,22 @@ const READ_AREA_BYTES: u64 = 512 << 20;
 /// Maximum number of points for random reads of which further measurements are made, where these miss a bound.
 const READ_CHOICES_MAX: usize = 5;
 
-/// Recommends points for random reads and scans.
+/// Recommends points for random reads and scans. Where the drive was never written, they are measured on another one of
+/// its kind that is full of data, if there is one, and in an area that the probe fills otherwise.
 pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
+    let capacity_bytes = session.settings().capacity_bytes;
+    if session.drive_state().is_never_written() {
+        let measured_area = MeasuredArea::FullDrive { capacity_bytes };
+        if let Some(()) = session.on_full_drive(|session| reads_of(session, measured_area))? {
+            return Ok(());
+        }
+    }
     let measured_area = prepare_read_area(session)?;
+    reads_of(session, measured_area)
+}
+
+/// Recommends points for random reads and scans of an area that holds data.
+fn reads_of(session: &mut Session<'_, '_>, measured_area: MeasuredArea) -> Result<(), Interruption> {
     let area = measured_area.area();
     let (bytes_each, budget) = (bytes_each(session), session.settings().budget);
     let mut random_read = None;
@@ -350,7 +363,11 @@ fn recommendation(
         range_bytes_per_s: measured.range_bytes_per_s,
         p99_bound_ns: bound.map(|bound| bound.as_ns() as f64),
         more_may_be_better: choice.deeper_may_be_better || choice.larger_may_be_better,
-        state: session.drive_state().name().into(),
+        state: match measured_area {
+            MeasuredArea::FullDrive { .. } => FULL,
+            _ => session.drive_state().name(),
+        }
+        .into(),
         area_bytes: measured_area.filled().map(|area| area.length_bytes),
         command: None,
         writes,

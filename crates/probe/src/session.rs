@@ -5,6 +5,7 @@
 
 use crate::area::{Area, PLACE_STEP_BYTES};
 use crate::bench::Bench;
+use crate::changed::Changed;
 use crate::consistency::{self, LayoutEvidence};
 use crate::drive_state::DriveState;
 use crate::error::Interruption;
@@ -12,6 +13,7 @@ use crate::options::{Budget, Effort, Medium, Progress};
 use crate::repetitions::Repetitions;
 use crate::stage::Stage;
 use flashlane_base::Duration;
+use flashlane_device::Device;
 use flashlane_result::feature::Feature;
 use flashlane_result::layouts::LayoutCandidates;
 use flashlane_result::probe::{Advice, Finding, Recommendation, SlcCacheRow, Status};
@@ -62,6 +64,8 @@ pub(crate) struct Session<'a, 'p> {
     repetitions: Repetitions,
     /// The probe has overwritten the whole drive in order.
     is_filled: bool,
+    /// Another drive of the same kind, full of data.
+    full_drive: Option<&'a mut dyn Device>,
     progress: &'p Cell<Progress>,
     results: SessionResults,
 }
@@ -76,7 +80,34 @@ impl<'a, 'p> Session<'a, 'p> {
     ) -> Self {
         let repetitions = Repetitions::new(settings.effort);
         let results = SessionResults::default();
-        Self { bench, settings, area, drive_state, repetitions, is_filled: false, progress, results }
+        Self {
+            bench,
+            settings,
+            area,
+            drive_state,
+            repetitions,
+            is_filled: false,
+            full_drive: None,
+            progress,
+            results,
+        }
+    }
+
+    /// Offers another drive of the same kind that is full of data.
+    pub(crate) fn offer_full_drive(&mut self, full_drive: &'a mut dyn Device) {
+        self.full_drive = Some(full_drive);
+    }
+
+    /// Runs an experiment on the other drive that is full of data, if there is one. Returns `None` where there is none.
+    pub(crate) fn on_full_drive<T>(
+        &mut self,
+        experiment: impl FnOnce(&mut Self) -> Result<T, Interruption>,
+    ) -> Result<Option<T>, Interruption> {
+        let Some(full_drive) = self.full_drive.take() else { return Ok(None) };
+        let (probed, changed) = self.bench.replace_device(full_drive, Changed::default());
+        let result = experiment(self);
+        self.bench.replace_device(probed, changed);
+        result.map(Some)
     }
 
     /// Ends the session and returns its bench, the state of the drive before the probe, and the results.

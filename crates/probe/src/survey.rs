@@ -41,6 +41,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
     let settings = settings(&options, may_write, capacity_bytes);
     let row = device_row(device.profile(), &options, may_write);
     let changed_settings = about_settings(device.profile());
+    let mut full_drive = options.full_drive.take();
     let started = device.now();
     // The watch is called between stages and, by the bench, within them.
     let progress = std::cell::Cell::new(Progress { stage: "", share: 0.0 });
@@ -50,6 +51,9 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
     let area = Area { offset_bytes: 0, length_bytes: area_bytes };
     let drive_state = DriveState { never_written_share: options.never_written_share };
     let mut session = Session::new(bench, settings, area, drive_state, &progress);
+    if let Some(full_drive) = &mut full_drive {
+        session.offer_full_drive(&mut **full_drive);
+    }
     let partial = run(&mut session, options.seed).err().map(|interruption| reason(&interruption, &row.name));
     let (mut bench, drive_state, results) = session.finish();
     let SessionResults {

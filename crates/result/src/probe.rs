@@ -162,7 +162,8 @@ pub struct Recommendation {
     pub p99_bound_ns: Option<f64>,
     /// Whether the best setting is the largest tried: deeper or larger requests may give more.
     pub more_may_be_better: bool,
-    /// State of the drive before the probe: `written`, `partly-written`, `never-written` or `unknown`.
+    /// State of the drive before the probe: `written`, `partly-written`, `never-written` or `unknown`; [`FULL`] where
+    /// the setting was measured on another drive of its kind.
     pub state: String,
     /// Bytes of the device that were measured, from its beginning; `None` for all.
     pub area_bytes: Option<u64>,
@@ -176,7 +177,16 @@ pub struct Recommendation {
     pub reason: String,
 }
 
+/// State of a drive whose whole capacity was written in order, as that of another drive on which reads are measured.
+pub const FULL: &str = "full";
+
 impl Recommendation {
+    /// Returns the initial state of a simulated drive on which the measurement can be repeated, where it differs from
+    /// that of the probed one.
+    pub fn initial_state(&self) -> Option<&'static str> {
+        (self.area_bytes.is_some() || self.state == FULL).then_some(FULL)
+    }
+
     /// Returns whether a rate of this point keeps the bound for which it was chosen; `None` without a bound, and where
     /// the measurements do not decide that: a further one may be within the bound or above it, or the write buffer was
     /// filling meanwhile, which delays no write until it is full.

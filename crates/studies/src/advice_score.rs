@@ -162,7 +162,8 @@ pub fn compare(
 
 fn compare_one(subject: &Subject, effort: Effort, seed: Seed) -> Vec<Comparison> {
     let mut drive = device(&subject.config(subject.state), seed);
-    let options = Options { may_write: true, effort, seed, ..Options::default() };
+    let full_drive = subject.full_drive(seed);
+    let options = Options { may_write: true, effort, seed, full_drive, ..Options::default() };
     let result: ProbeResult = probe(&mut *drive, options).expect("a drive of this size can be probed");
     let state = subject.state;
     LOADS
@@ -181,7 +182,7 @@ fn compare_one(subject: &Subject, effort: Effort, seed: Seed) -> Vec<Comparison>
                     workload: String::new(),
                 };
             };
-            let config = subject.config(filled_state(point.area_bytes.is_some(), state));
+            let config = subject.config(point.initial_state().unwrap_or(state));
             let line = Workload::parse(&point.rate.workload).expect("a line that can be run");
             let on_probed = |&choices| {
                 let line = line.clone().seed(Seed(choices));
@@ -217,17 +218,16 @@ fn run_on(mut device: Box<dyn Device>, workload: &Workload) -> Run {
     run(&mut *device, workload, options).expect("the line fits the drive")
 }
 
-/// Returns the state of a drive for the run of a line. On a never written one the probe measures reads where it has
-/// written in order.
-fn filled_state(is_filled: bool, state: &'static str) -> &'static str {
-    if is_filled { "full" } else { state }
-}
-
 fn device(config: &DriveConfig, seed: Seed) -> Box<dyn Device> {
     flashlane_sim::device(config, seed, "drive".into())
 }
 
 impl Subject {
+    /// Returns the drive full of data that goes with a fresh one.
+    fn full_drive(&self, seed: Seed) -> Option<Box<dyn Device>> {
+        (self.state == "fresh").then(|| device(&self.config("full"), seed))
+    }
+
     fn config(&self, state: &str) -> DriveConfig {
         let setting = ("initial.state".to_owned(), state.to_owned());
         profile::parse(&self.name, &self.profile, &[setting]).expect("only possible drives are drawn")

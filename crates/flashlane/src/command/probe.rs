@@ -19,6 +19,7 @@ use flashlane_probe::bench::Measurement;
 use flashlane_probe::{Effort, Medium, Options, ProbeError, ProbeResult, Progress};
 use flashlane_report::{Reportable, Samples};
 use flashlane_result::WarningCode;
+use flashlane_sim::config::InitialState;
 use flashlane_studies::score::Range;
 use flashlane_workload::Workload;
 
@@ -174,6 +175,18 @@ fn medium(target: &Target) -> Medium {
     }
 }
 
+/// Opens a drive with the same profile that is full of data, in place of a simulated one that was never written.
+fn full_drive(
+    arguments: &Arguments,
+    target: &Target,
+    access: Access,
+) -> Result<Option<Box<dyn Device>>, Failure> {
+    let is_fresh = target.config().is_some_and(|config| config.initial.state == InitialState::Fresh);
+    let full = if is_fresh && access == Access::ReadWrite { target.with_state("full")? } else { None };
+    let opening = Opening::new(&arguments.safety, Access::ReadWrite, arguments.seed);
+    full.map(|full| Ok(devices::open(&full, &opening)?.device)).transpose()
+}
+
 fn measure(
     device: &mut dyn Device,
     arguments: &Arguments,
@@ -194,6 +207,7 @@ fn measure(
         never_written_share: target.path().and_then(flashlane_host::never_written_share),
         request_bytes: arguments.page,
         p99: arguments.p99,
+        full_drive: full_drive(arguments, target, access)?,
         structure_only: false,
         measurements: Some(measurements),
         watch: Some(&mut watch),

@@ -5,7 +5,7 @@
 //! a bound promises that runs of its line, and of the same with one request in flight, miss it. Both may be left open,
 //! where the measurements do not decide: this promises nothing, and is counted apart.
 
-use super::{Subject, device, filled_state, run_line};
+use super::{Subject, device, run_line};
 use flashlane_base::{Duration, Seed};
 use flashlane_probe::{Effort, Options, ProbeResult, probe};
 use flashlane_workload::Workload;
@@ -82,7 +82,9 @@ fn compare_one(subject: &Subject, effort: Effort, seed: Seed) -> Vec<BoundCompar
         let mut device = device(&subject.config(subject.state), seed);
         let unit_bytes = device.profile().read_unit_bytes.max(device.profile().write_unit_bytes);
         let request_bytes = Some(REQUEST_BYTES.max(unit_bytes));
-        let options = Options { may_write: true, effort, seed, request_bytes, p99, ..Options::default() };
+        let full_drive = subject.full_drive(seed);
+        let options =
+            Options { may_write: true, effort, seed, request_bytes, p99, full_drive, ..Options::default() };
         probe(&mut *device, options).expect("a drive of this size can be probed")
     };
     let without = probed(None);
@@ -108,10 +110,10 @@ fn compare_bound(
 ) -> BoundComparison {
     let point = result.recommendation.get(load);
     let advice = result.advice.iter().find(|advice| advice.about == load);
-    let (is_filled, line) = match (point, advice.and_then(|advice| advice.repeat.first())) {
-        (Some(point), _) => (point.area_bytes.is_some(), Some(point.rate.workload.clone())),
-        (None, Some(repeat)) => (repeat.state.is_some(), Some(repeat.workload.clone())),
-        (None, None) => (false, None),
+    let (initial_state, line) = match (point, advice.and_then(|advice| advice.repeat.first())) {
+        (Some(point), _) => (point.initial_state(), Some(point.rate.workload.clone())),
+        (None, Some(repeat)) => (repeat.state.as_deref(), Some(repeat.workload.clone())),
+        (None, None) => (None, None),
     };
     let is_open = advice.is_some_and(|advice| advice.text.ends_with(" for certain"));
     let claim = match point.map(|point| point.keeps_bound(&point.rate)) {
@@ -127,7 +129,7 @@ fn compare_bound(
         single.jobs[0].depth = 1;
         lines.push(single);
     }
-    let config = subject.config(filled_state(is_filled, subject.state));
+    let config = subject.config(initial_state.unwrap_or(subject.state));
     let runs = lines.into_iter().map(|line| {
         let run = run_line(&config, seed, &line);
         (line.to_string(), run.latencies().latency().p99)
