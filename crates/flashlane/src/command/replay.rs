@@ -96,6 +96,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         return sweep::call(arguments, recording);
     }
     let target = device.target()?;
+    recording.check_format(target)?;
     // Report an unreadable trace before creating a device. Open it once: data read from a pipe is gone.
     let side_by_side = recording.side_by_side()?;
     let trace = recording.open()?;

@@ -1,11 +1,12 @@
 //! Foreign data over a device with blocks: no command changes it without `--destroy-data`, and damage to one part of
 //! the lane records loses no block.
 
-use crate::program::{done, flashlane, json, refused, text};
+use crate::program::{Ended, command, done, flashlane, json, refused, text};
 use crate::stored::{DATA, Stored, UNIT};
 use flashlane_base::Seed;
 use serde_json::Value;
 use std::fs;
+use std::process::Stdio;
 
 const LENGTH: usize = 4 << 20;
 
@@ -286,6 +287,11 @@ fn unusable_commands_format_nothing() {
         assert!(ended.status != 0, "{words:?}");
         assert!(device.bytes() == device.original, "{words:?}: {}", ended.stderr);
     }
+    // A trace from a pipe cannot be checked first.
+    let replay = [&["replay", &format, "-"][..], &consent].concat();
+    let ended = Ended::from(command(&replay).stdin(Stdio::piped()).output().unwrap());
+    assert!(ended.status == 2 && ended.stderr.contains("not a regular file"), "{}", ended.stderr);
+    assert!(device.bytes() == device.original, "{replay:?}");
     for (spec, setting) in [
         (format.clone(), "format=yes"),
         (format.replace("format=yes", "repair=overwrite"), "repair=overwrite"),

@@ -6,6 +6,7 @@ use crate::progress::metered;
 use anyhow::anyhow;
 use flashlane_base::Operation;
 use flashlane_device::Profile;
+use flashlane_layer::Format;
 use flashlane_measure::{ReplayOptions, check_replay};
 use flashlane_open::Target;
 use flashlane_result::replay::{PlacedRow, ReplayResult, TraceRow};
@@ -112,6 +113,20 @@ impl Recording<'_> {
         // Ctrl-C ends the trace early.
         check_stop()?;
         Ok(false)
+    }
+
+    /// Refuses a trace that can be read only once for a device that is formatted before it is read: what it asks cannot
+    /// be checked before the device loses its data.
+    pub(super) fn check_format(&self, target: &Target) -> Result<(), Failure> {
+        match self.non_regular_file() {
+            Some(part) if target.state_settings().format == Some(Format::Always) => {
+                Err(Failure::unusable(anyhow!(
+                    "'format=yes' erases {target} before a trace is replayed, so the trace is checked first, and {part} is \
+                     not a regular file: save it to one first"
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks the first `max_requests` requests before a device with this profile loses its data or takes long to
