@@ -174,6 +174,9 @@ const MARKS: &[Mark] = &[
     mark("Redis dump", 0, b"REDIS"),
     mark("Parquet table", 0, b"PAR1"),
     mark("HDF5 data file", 0, b"\x89HDF\r\n\x1a\n"),
+    mark("git pack", 0, b"PACK\0\0\0\x02"),
+    mark("Java class file or Mach-O program", 0, b"\xca\xfe\xba\xbe"),
+    mark("WebAssembly module", 0, b"\0asm\x01\0\0\0"),
 ];
 
 /// The bytes at both ends of a device.
