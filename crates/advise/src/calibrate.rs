@@ -167,19 +167,19 @@ impl<'a> Bench<'a> {
     /// Takes a device.
     pub fn new(device: &'a mut dyn Device, calibration: &Calibration) -> Result<Self, AdviseError> {
         let &Calibration { page_bytes, most_in_flight, seed, .. } = calibration;
-        let profile = device.profile();
-        let unit_bytes = profile.read_unit_bytes.max(1);
+        let info = device.info();
+        let unit_bytes = info.read_unit_bytes.max(1);
         if page_bytes == 0 || !page_bytes.is_multiple_of(unit_bytes) {
             return Err(AdviseError::PageUnfit { page_bytes, unit_bytes });
         }
         let largest = *SCANS.last().expect("scans have sizes");
         let least_bytes = (LEAST_BAND * page_bytes).max(SCAN_BYTES).max(2 * REQUESTS_EACH * largest);
-        if profile.capacity_bytes < least_bytes {
-            return Err(AdviseError::TooSmall { capacity_bytes: profile.capacity_bytes, least_bytes });
+        if info.capacity_bytes < least_bytes {
+            return Err(AdviseError::TooSmall { capacity_bytes: info.capacity_bytes, least_bytes });
         }
-        let pages = profile.capacity_bytes / page_bytes;
+        let pages = info.capacity_bytes / page_bytes;
         let area = Area { offset_bytes: 0, length_bytes: pages * page_bytes };
-        let most_in_flight = most_in_flight.min(profile.depth).max(1);
+        let most_in_flight = most_in_flight.min(info.depth).max(1);
         Ok(Self { device, random: seed.derive("advise").source(), area, page_bytes, most_in_flight })
     }
 

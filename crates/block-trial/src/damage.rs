@@ -63,7 +63,7 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
 
 /// Writes wrong content to a unit: what it held before an erase, what another one holds, or random bytes.
 fn write_wrong<D: DataDevice>(device: &mut D, address: UnitAddress, other: UnitAddress, random: &mut Random) {
-    let unit_bytes = device.profile().erase_unit_bytes as usize;
+    let unit_bytes = device.info().erase_unit_bytes as usize;
     let wrong = match random.below(3) {
         0 => whole(device, address),
         1 => whole(device, other).filter(|_| other != address),
@@ -83,7 +83,7 @@ fn write_wrong<D: DataDevice>(device: &mut D, address: UnitAddress, other: UnitA
 
 /// Returns the bytes of a unit, if it is wholly written.
 fn whole<D: DataDevice>(device: &mut D, address: UnitAddress) -> Option<Buffer> {
-    let bytes = device.profile().erase_unit_bytes;
+    let bytes = device.info().erase_unit_bytes;
     let state = device.unit(address.device_lane(), address.unit.into())?.state;
     let buffer = Buffer::zeroed(bytes as usize);
     if state == (UnitState::Written { bytes }) {
@@ -99,7 +99,7 @@ fn execute<D: DataDevice>(
     address: UnitAddress,
     buffer: Option<Buffer>,
 ) -> Option<Buffer> {
-    let bytes = device.profile().erase_unit_bytes;
+    let bytes = device.info().erase_unit_bytes;
     let request = Request { operation, ..Request::read(u64::MAX, u64::from(address.unit) * bytes, bytes) };
     let request = request.on(address.device_lane());
     let taken = match buffer {

@@ -2,7 +2,7 @@
 
 use flashlane_base::Instant;
 use flashlane_device::{
-    AtRisk, Buffer, Completion, DataDevice, Device, Lane, Profile, Request, RequestId, SubmitError, Unit,
+    AtRisk, Buffer, Completion, DataDevice, Device, DeviceInfo, Lane, Request, RequestId, SubmitError, Unit,
 };
 use std::cell::RefCell;
 
@@ -38,8 +38,8 @@ impl<D: Clone> Watched<D> {
 }
 
 impl<D: Device + Clone> Device for Watched<D> {
-    fn profile(&self) -> &Profile {
-        self.device.profile()
+    fn info(&self) -> &DeviceInfo {
+        self.device.info()
     }
 
     fn now(&self) -> Instant {

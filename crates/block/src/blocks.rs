@@ -136,8 +136,8 @@ impl<D: DataDevice> Blocks<D> {
         options: BlockOptions,
         has_log: bool,
     ) -> Result<Self, FormatError> {
-        let layout = Layout::new(device.profile()).map_err(FormatError::Unsuitable)?;
-        if device.profile().read_only {
+        let layout = Layout::new(device.info()).map_err(FormatError::Unsuitable)?;
+        if device.info().read_only {
             return Err(FormatError::ReadOnly);
         }
         let parts = Parts::to_format(&device, layout, has_log);
@@ -154,7 +154,7 @@ impl<D: DataDevice> Blocks<D> {
     /// # Errors
     /// [`OpenError`] where there are none, or the device has changed.
     pub fn open(mut device: D, options: BlockOptions) -> Result<Self, OpenError> {
-        let layout = Layout::new(device.profile())?;
+        let layout = Layout::new(device.info())?;
         let Survey { units, newest, damaged_ends, unreadable } = survey(&mut device, &layout, &options)?;
         let format_id = newest.format_id;
         let parts = Parts::from_survey(layout, units, newest);
@@ -274,7 +274,7 @@ impl<D: DataDevice> Blocks<D> {
         if self.engine.is_device_lost() {
             return Err(PutError::DeviceLost);
         }
-        if self.device().profile().read_only {
+        if self.device().info().read_only {
             return Err(PutError::ReadOnly);
         }
         if payload.layout() != self.engine.layout() {
@@ -370,7 +370,7 @@ impl<D: DataDevice> Blocks<D> {
         if self.engine.is_device_lost() {
             return Err(DeleteError::DeviceLost);
         }
-        if self.device().profile().read_only {
+        if self.device().info().read_only {
             return Err(DeleteError::ReadOnly);
         }
         if !self.engine.are_sequences_left() {

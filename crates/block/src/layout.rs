@@ -9,7 +9,7 @@
 //! lists the bytes.
 
 use flashlane_base::units::exact_bytes;
-use flashlane_device::{Lane, Profile};
+use flashlane_device::{DeviceInfo, Lane};
 
 /// Bytes of a header before the checksums of its granules.
 pub(crate) const FIXED_BYTES: u64 = 72;
@@ -77,7 +77,7 @@ impl std::fmt::Display for Geometry {
     }
 }
 
-/// Sizes and counts derived from a device's profile.
+/// Sizes and counts derived from a device's info.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Lanes of the device.
@@ -145,22 +145,22 @@ impl Layout {
     /// Units never given to blocks: two for the copies of the superblock, two for the copies that replace them.
     pub const RESERVED_UNITS: u64 = 4;
 
-    /// Returns the layout of a device with this profile.
+    /// Returns the layout of a device with this info.
     ///
     /// # Errors
     /// [`Unsuitable`] where it cannot hold blocks.
-    pub fn new(profile: &Profile) -> Result<Self, Unsuitable> {
-        let device = || profile.name.clone();
-        let (unit_bytes, granule_bytes) = (profile.erase_unit_bytes, profile.read_unit_bytes);
+    pub fn new(info: &DeviceInfo) -> Result<Self, Unsuitable> {
+        let device = || info.name.clone();
+        let (unit_bytes, granule_bytes) = (info.erase_unit_bytes, info.read_unit_bytes);
         if unit_bytes == 0 {
             return Err(Unsuitable::NoEraseUnits { device: device() });
         }
-        let units = profile.capacity_bytes / unit_bytes;
+        let units = info.capacity_bytes / unit_bytes;
         let most = u64::from(u32::MAX);
         if units > most {
             return Err(Unsuitable::TooManyUnits { device: device(), units, most });
         }
-        let (all, least) = (units * u64::from(profile.lanes), Self::RESERVED_UNITS + 1);
+        let (all, least) = (units * u64::from(info.lanes), Self::RESERVED_UNITS + 1);
         if all < least {
             return Err(Unsuitable::TooFewUnits { device: device(), units: all, least });
         }
@@ -174,7 +174,7 @@ impl Layout {
             return Err(Unsuitable::UnitsTooSmall { device: device(), unit_bytes, read_unit_bytes });
         }
         Ok(Self {
-            lanes: profile.lanes,
+            lanes: info.lanes,
             units: units as u32,
             unit_bytes,
             granule_bytes,
@@ -217,14 +217,14 @@ mod tests {
     use flashlane_device::{Device, NullDevice};
     use flashlane_device_testing::MemoryLanes;
 
-    fn profile(lanes: u32, units: u64, unit_bytes: u64, read_unit_bytes: u64) -> Profile {
-        let small = MemoryLanes::new(1, 1, unit_bytes, read_unit_bytes, Seed(1)).profile().clone();
-        Profile { lanes, capacity_bytes: units * unit_bytes, ..small }
+    fn info(lanes: u32, units: u64, unit_bytes: u64, read_unit_bytes: u64) -> DeviceInfo {
+        let small = MemoryLanes::new(1, 1, unit_bytes, read_unit_bytes, Seed(1)).info().clone();
+        DeviceInfo { lanes, capacity_bytes: units * unit_bytes, ..small }
     }
 
     #[test]
     fn header_and_footer_take_one_read_unit_each_of_8_mib() {
-        let layout = Layout::new(&profile(44, 2048, 8 << 20, 8 << 10)).unwrap();
+        let layout = Layout::new(&info(44, 2048, 8 << 20, 8 << 10)).unwrap();
         assert_eq!(layout.header_bytes, 8 << 10);
         assert_eq!(layout.block_bytes(), (8 << 20) - (16 << 10));
         assert_eq!(layout.footer_offset() + layout.header_bytes, 8 << 20);
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn header_has_room_for_the_checksums_of_any_unit_size() {
         for (unit_bytes, read_unit_bytes) in [(4096, 512), (8 << 20, 512), (8 << 20, 4096), (10_240, 512)] {
-            let layout = Layout::new(&profile(4, 8, unit_bytes, read_unit_bytes)).unwrap();
+            let layout = Layout::new(&info(4, 8, unit_bytes, read_unit_bytes)).unwrap();
             assert!(layout.header_bytes >= FIXED_BYTES + 4 * u64::from(layout.granules), "{layout:?}");
             assert!(layout.footer_offset() + layout.header_bytes <= unit_bytes, "{layout:?}");
         }
@@ -242,9 +242,9 @@ mod tests {
 
     #[test]
     fn refusal_names_what_makes_a_device_unsuitable() {
-        let refusal = |profile: &Profile| Layout::new(profile).unwrap_err().to_string();
-        assert!(refusal(NullDevice::new(1 << 20).profile()).contains("'lanes(DEVICE)'"));
-        assert!(refusal(&profile(1, 4, 4096, 512)).contains("has 4 erase units, and at least 5"));
-        assert!(refusal(&profile(1, 64, 4096, 4096)).contains("leave nothing for a block"));
+        let refusal = |info: &DeviceInfo| Layout::new(info).unwrap_err().to_string();
+        assert!(refusal(NullDevice::new(1 << 20).info()).contains("'lanes(DEVICE)'"));
+        assert!(refusal(&info(1, 4, 4096, 512)).contains("has 4 erase units, and at least 5"));
+        assert!(refusal(&info(1, 64, 4096, 4096)).contains("leave nothing for a block"));
     }
 }

@@ -62,7 +62,7 @@ impl<D: DataDevice> Port<D> {
 
     /// Returns whether the device queue has room.
     pub(crate) fn has_room(&self) -> bool {
-        self.in_flight.len() < self.device.profile().depth as usize
+        self.in_flight.len() < self.device.info().depth as usize
     }
 
     /// Returns what the device reports about a unit.

@@ -75,7 +75,7 @@ pub(crate) fn survey<D: DataDevice>(
     layout: &Layout,
     options: &BlockOptions,
 ) -> Result<Survey, OpenError> {
-    let name = device.profile().name.clone();
+    let name = device.info().name.clone();
     let ReportedUnits { mut units, written } = reported_units(device, layout);
     let failed = |reason| OpenError::Device { device: name.clone(), reason };
     let ends = read_ends(device, layout, written, options.verify_footers).map_err(failed)?;
@@ -87,7 +87,7 @@ pub(crate) fn survey<D: DataDevice>(
     if formatted != given {
         return Err(OpenError::OtherGeometry { device: name, formatted, given });
     }
-    let is_checked = !device.profile().simulated && !options.replaces_other_data;
+    let is_checked = !device.info().simulated && !options.replaces_other_data;
     let overwritten =
         if is_checked { ends.overwritten(device, layout).map_err(failed)? } else { BTreeSet::new() };
     newest.copies.retain(|address| !overwritten.contains(address));

@@ -47,7 +47,7 @@ pub(crate) fn read_headers<D: DataDevice>(
     units: &[UnitAddress],
     offset: u64,
 ) -> Result<BTreeMap<UnitAddress, HeaderRead>, String> {
-    let depth = device.profile().depth.min(READS_PER_LANE * layout.lanes) as usize;
+    let depth = device.info().depth.min(READS_PER_LANE * layout.lanes) as usize;
     let mut waiting: VecDeque<(UnitAddress, bool)> = units.iter().map(|&address| (address, false)).collect();
     let mut in_flight: BTreeMap<RequestId, (UnitAddress, bool)> = BTreeMap::new();
     let (mut next_request, mut completions) = (0, Vec::new());

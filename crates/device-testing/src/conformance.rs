@@ -5,7 +5,7 @@
 //! invariants: the clock never goes back, each accepted request completes exactly once and under its own id,
 //! completions come in order of time and never from the future.
 //!
-//! The tests adapt to any profile: units, lanes, capacity, depth and read-only come from the device. They overwrite the
+//! The tests adapt to any device: units, lanes, capacity, depth and read-only come from the device. They overwrite the
 //! device's data. They submit about two thousand small requests and a few dozen flushes, which takes well under a
 //! second on a file. At most one device made by `make` is alive at a time, except that simulated drives also run in
 //! pairs.
@@ -60,7 +60,7 @@ fn run(make: &mut Make<'_>, health: Health) {
         match law {
             Law::Alone(law) => law(Watched::new(make(), name, health)),
             Law::Simulated(law) => {
-                if make().profile().simulated {
+                if make().info().simulated {
                     law(make, name, health);
                 }
             }

@@ -9,7 +9,7 @@ use crate::memory::{IO_ERROR, MemoryFaults};
 use crate::queue::{InFlight, Queue};
 use flashlane_base::{Instant, Random, Seed};
 use flashlane_device::{
-    AtRisk, Buffer, Completion, DataDevice, Device, Failure, Operation, Profile, Request, RequestId,
+    AtRisk, Buffer, Completion, DataDevice, Device, DeviceInfo, Failure, Operation, Request, RequestId,
     SubmitError,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use std::ops::Range;
 /// A disk in memory.
 #[derive(Clone, Debug)]
 pub struct MemoryDisk {
-    profile: Profile,
+    info: DeviceInfo,
     /// What reads return.
     bytes: Vec<u8>,
     /// What a power cut leaves at least, of the sectors in `cached`; elsewhere it is as in `bytes`.
@@ -37,13 +37,13 @@ impl MemoryDisk {
     /// Where `capacity_bytes` is not a multiple of `sector_bytes`.
     pub fn new(capacity_bytes: u64, sector_bytes: u64, seed: Seed) -> Self {
         assert!(capacity_bytes.is_multiple_of(sector_bytes), "a disk is whole sectors");
-        let profile = Profile {
+        let info = DeviceInfo {
             depth: 64,
             simulated: true,
-            ..Profile::new("memory disk", capacity_bytes, sector_bytes)
+            ..DeviceInfo::new("memory disk", capacity_bytes, sector_bytes)
         };
         Self {
-            profile,
+            info,
             bytes: vec![0; capacity_bytes as usize],
             durable: BTreeMap::new(),
             cached: BTreeSet::new(),
@@ -61,7 +61,7 @@ impl MemoryDisk {
 
     /// Returns the device as one that is not simulated: other programs may write to it, and layers check for that.
     pub fn shared_with_others(mut self) -> Self {
-        self.profile.simulated = false;
+        self.info.simulated = false;
         self
     }
 
@@ -71,12 +71,12 @@ impl MemoryDisk {
     }
 
     fn sectors(&self, request: &Request) -> Range<u64> {
-        let sector = self.profile.read_unit_bytes;
+        let sector = self.info.read_unit_bytes;
         request.offset_bytes / sector..(request.offset_bytes + request.length_bytes) / sector
     }
 
     fn span(&self, sector: u64) -> Range<usize> {
-        let bytes = self.profile.read_unit_bytes as usize;
+        let bytes = self.info.read_unit_bytes as usize;
         sector as usize * bytes..(sector as usize + 1) * bytes
     }
 
@@ -85,10 +85,10 @@ impl MemoryDisk {
         request: Request,
         buffer: Option<Buffer>,
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
-        let refused = match self.profile.check(&request) {
+        let refused = match self.info.check(&request) {
             Err(error) => Some(error),
-            Ok(()) if self.queue.len() >= self.profile.depth as usize => {
-                Some(SubmitError::Full { depth: self.profile.depth })
+            Ok(()) if self.queue.len() >= self.info.depth as usize => {
+                Some(SubmitError::Full { depth: self.info.depth })
             }
             Ok(()) if request.operation == Operation::Trim => {
                 Some(SubmitError::Unsupported { operation: Operation::Trim })
@@ -161,7 +161,7 @@ impl MemoryDisk {
     /// Leaves the sectors of a write with a mixture of old, new and random bytes.
     fn tear(&mut self, cut: &InFlight) {
         let (Operation::Write, Some(buffer)) = (cut.request.operation, &cut.buffer) else { return };
-        let unit = self.profile.read_unit_bytes as usize;
+        let unit = self.info.read_unit_bytes as usize;
         for (new, sector) in buffer.as_slice().chunks(unit).zip(self.sectors(&cut.request)) {
             let span = self.span(sector);
             match self.random.below(8) {
@@ -176,8 +176,8 @@ impl MemoryDisk {
 }
 
 impl Device for MemoryDisk {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {

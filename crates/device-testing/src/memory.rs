@@ -7,7 +7,7 @@
 use crate::queue::{InFlight, Queue};
 use flashlane_base::{Instant, Random, Seed};
 use flashlane_device::{
-    AtRisk, Buffer, Completion, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
+    AtRisk, Buffer, Completion, DataDevice, Device, DeviceInfo, Failure, Lane, Operation, Request, RequestId,
     SubmitError, Unit, UnitStates,
 };
 
@@ -25,7 +25,7 @@ pub struct MemoryFaults {
 /// Lanes of erase units in memory.
 #[derive(Clone, Debug)]
 pub struct MemoryLanes {
-    profile: Profile,
+    info: DeviceInfo,
     units: UnitStates,
     bytes: Vec<u8>,
     queue: Queue,
@@ -43,18 +43,18 @@ impl MemoryLanes {
     /// Where `unit_bytes` is not a multiple of `read_unit_bytes`.
     pub fn new(lanes: u32, units: u64, unit_bytes: u64, read_unit_bytes: u64, seed: Seed) -> Self {
         assert!(unit_bytes.is_multiple_of(read_unit_bytes), "an erase unit is whole read units");
-        let profile = Profile {
+        let info = DeviceInfo {
             write_unit_bytes: unit_bytes,
             lanes,
             erase_unit_bytes: unit_bytes,
             depth: 64,
             simulated: true,
-            ..Profile::new("memory lanes", units * unit_bytes, read_unit_bytes)
+            ..DeviceInfo::new("memory lanes", units * unit_bytes, read_unit_bytes)
         };
         Self {
-            units: UnitStates::new(&profile),
-            bytes: vec![0; (profile.capacity_bytes * u64::from(lanes)) as usize],
-            profile,
+            units: UnitStates::new(&info),
+            bytes: vec![0; (info.capacity_bytes * u64::from(lanes)) as usize],
+            info,
             queue: Queue::default(),
             random: seed.derive("memory lanes").source(),
             faults: MemoryFaults::default(),
@@ -69,7 +69,7 @@ impl MemoryLanes {
 
     /// The stored bytes of a lane, to damage.
     pub fn lane_mut(&mut self, lane: Lane) -> &mut [u8] {
-        let size = self.profile.capacity_bytes as usize;
+        let size = self.info.capacity_bytes as usize;
         &mut self.bytes[lane.0 as usize * size..][..size]
     }
 
@@ -95,19 +95,19 @@ impl MemoryLanes {
     }
 
     fn admit(&self, request: &Request) -> Result<(), SubmitError> {
-        self.profile.check(request)?;
+        self.info.check(request)?;
         if request.operation == Operation::Trim {
             return Err(SubmitError::Unsupported { operation: Operation::Trim });
         }
         self.units.admit(request).map_err(|rule| request.refused_by(rule))?;
-        if self.queue.len() >= self.profile.depth as usize {
-            return Err(SubmitError::Full { depth: self.profile.depth });
+        if self.queue.len() >= self.info.depth as usize {
+            return Err(SubmitError::Full { depth: self.info.depth });
         }
         Ok(())
     }
 
     fn span(&self, request: &Request) -> std::ops::Range<usize> {
-        let from = u64::from(request.lane.0) * self.profile.capacity_bytes + request.offset_bytes;
+        let from = u64::from(request.lane.0) * self.info.capacity_bytes + request.offset_bytes;
         from as usize..(from + request.length_bytes) as usize
     }
 
@@ -132,7 +132,7 @@ impl MemoryLanes {
     /// Leaves the range of a write or erase with a mixture of old, new and random bytes.
     fn tear(&mut self, cut: &InFlight) {
         let span = self.span(&cut.request);
-        let unit = self.profile.read_unit_bytes as usize;
+        let unit = self.info.read_unit_bytes as usize;
         for (nth, piece) in self.bytes[span].chunks_mut(unit).enumerate() {
             match (cut.request.operation, self.random.below(8), &cut.buffer) {
                 (Operation::Write, 0..4, Some(buffer)) => {
@@ -149,8 +149,8 @@ impl MemoryLanes {
 }
 
 impl Device for MemoryLanes {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {
@@ -183,7 +183,7 @@ impl Device for MemoryLanes {
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
         for cut in self.queue.cut_power() {
             let request = cut.request;
-            let index = request.offset_bytes / self.profile.erase_unit_bytes;
+            let index = request.offset_bytes / self.info.erase_unit_bytes;
             let changes = matches!(request.operation, Operation::Write | Operation::Erase);
             match (self.random.below(4), self.units.get(request.lane, index)) {
                 // Complete on the medium, though it is reported as failed.

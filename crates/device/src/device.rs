@@ -1,8 +1,8 @@
 //! The device interface.
 
 use crate::counters::Counters;
+use crate::info::DeviceInfo;
 use crate::power::PowerCurve;
-use crate::profile::Profile;
 use crate::request::{Completion, Lane, Request, RequestId, SubmitError};
 use crate::time_split::TimeSplit;
 use crate::unit::Unit;
@@ -39,7 +39,7 @@ pub enum Readiness {
 /// Storage that takes requests and completes them in its own time.
 pub trait Device {
     /// Capacity, lanes, units and depth, fixed for the device's lifetime.
-    fn profile(&self) -> &Profile;
+    fn info(&self) -> &DeviceInfo;
 
     /// The device's clock: virtual, or monotonic since it was opened.
     fn now(&self) -> Instant;
@@ -146,8 +146,8 @@ pub trait Device {
 }
 
 impl<D: Device + ?Sized> Device for Box<D> {
-    fn profile(&self) -> &Profile {
-        (**self).profile()
+    fn info(&self) -> &DeviceInfo {
+        (**self).info()
     }
     fn now(&self) -> Instant {
         (**self).now()
@@ -206,8 +206,8 @@ impl<D: Device + ?Sized> Device for Box<D> {
 }
 
 impl<D: Device + ?Sized> Device for &mut D {
-    fn profile(&self) -> &Profile {
-        (**self).profile()
+    fn info(&self) -> &DeviceInfo {
+        (**self).info()
     }
     fn now(&self) -> Instant {
         (**self).now()

@@ -1,8 +1,8 @@
 //! Views of a device with lanes as a device without: one lane alone, or all lanes in one address space.
 
 use crate::{
-    AtRisk, Completion, Counters, Device, Lane, PowerCurve, Profile, Request, RequestId, Rule, SubmitError,
-    TimeSplit, Unit, Zone,
+    AtRisk, Completion, Counters, Device, DeviceInfo, Lane, PowerCurve, Request, RequestId, Rule,
+    SubmitError, TimeSplit, Unit, Zone,
 };
 use flashlane_base::{Instant, Operation};
 
@@ -11,7 +11,7 @@ use flashlane_base::{Instant, Operation};
 pub struct OneLane<D> {
     inner: D,
     lane: Lane,
-    profile: Profile,
+    info: DeviceInfo,
 }
 
 impl<D: Device> OneLane<D> {
@@ -20,18 +20,18 @@ impl<D: Device> OneLane<D> {
     /// # Errors
     /// [`SubmitError::NoSuchLane`] where there is no such lane.
     pub fn new(inner: D, lane: Lane) -> Result<Self, SubmitError> {
-        let whole = inner.profile();
+        let whole = inner.info();
         if lane.0 >= whole.lanes {
             return Err(SubmitError::NoSuchLane { lane, lanes: whole.lanes });
         }
-        let profile = Profile { name: format!("{}#{}", whole.name, lane.0), lanes: 1, ..whole.clone() };
-        Ok(Self { inner, lane, profile })
+        let info = DeviceInfo { name: format!("{}#{}", whole.name, lane.0), lanes: 1, ..whole.clone() };
+        Ok(Self { inner, lane, info })
     }
 }
 
 impl<D: Device> Device for OneLane<D> {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {
@@ -39,7 +39,7 @@ impl<D: Device> Device for OneLane<D> {
     }
 
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
-        self.profile.check(&request)?;
+        self.info.check(&request)?;
         self.inner.submit(request.on(self.lane)).map_err(|error| request.refused_below(error))
     }
 
@@ -113,7 +113,7 @@ impl<D> OneLane<D> {
 #[derive(Clone, Debug)]
 pub struct Interleaved<D> {
     inner: D,
-    profile: Profile,
+    info: DeviceInfo,
     unit_bytes: u64,
     lanes: u64,
 }
@@ -121,16 +121,16 @@ pub struct Interleaved<D> {
 impl<D: Device> Interleaved<D> {
     /// Interleaves all lanes of `inner`.
     pub fn new(inner: D) -> Self {
-        let whole = inner.profile();
+        let whole = inner.info();
         let unit_bytes = whole.erase_unit_bytes.max(whole.write_unit_bytes);
-        let (profile, lanes) = (Self::profile_over(whole), u64::from(whole.lanes));
-        Self { inner, profile, unit_bytes, lanes }
+        let (info, lanes) = (Self::info_over(whole), u64::from(whole.lanes));
+        Self { inner, info, unit_bytes, lanes }
     }
 
-    /// Returns the profile over a device with this one.
-    pub fn profile_over(inner: &Profile) -> Profile {
+    /// Returns the info of the whole over a device with the info `inner`.
+    pub fn info_over(inner: &DeviceInfo) -> DeviceInfo {
         let capacity_bytes = inner.capacity_bytes * u64::from(inner.lanes);
-        Profile { capacity_bytes, lanes: 1, ..inner.clone() }
+        DeviceInfo { capacity_bytes, lanes: 1, ..inner.clone() }
     }
 
     /// Translates a request to the inner device. It MUST lie within one unit.
@@ -159,8 +159,8 @@ impl<D: Device> Interleaved<D> {
 }
 
 impl<D: Device> Device for Interleaved<D> {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {
@@ -168,7 +168,7 @@ impl<D: Device> Device for Interleaved<D> {
     }
 
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
-        self.profile.check(&request)?;
+        self.info.check(&request)?;
         let inner = self.to_inner(&request).map_err(|rule| request.refused_by(rule))?;
         self.inner.submit(inner).map_err(|error| request.refused_below(error))
     }
@@ -186,7 +186,7 @@ impl<D: Device> Device for Interleaved<D> {
     }
 
     fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
-        if lane != Lane(0) || self.profile.erase_unit_bytes == 0 {
+        if lane != Lane(0) || self.info.erase_unit_bytes == 0 {
             return None;
         }
         self.inner.unit(Lane((index % self.lanes) as u32), index / self.lanes)

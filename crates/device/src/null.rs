@@ -1,13 +1,13 @@
 //! A device that does no work, to measure the cost of the harness itself.
 
-use crate::{Completion, Device, Profile, Request, SubmitError};
+use crate::{Completion, Device, DeviceInfo, Request, SubmitError};
 use flashlane_base::Instant;
 
 /// Completes every request at the next [`Device::reap`] whose deadline allows it, one nanosecond of virtual time after
 /// the previous one, so that a run limited by time also ends.
 #[derive(Clone, Debug)]
 pub struct NullDevice {
-    profile: Profile,
+    info: DeviceInfo,
     now: Instant,
     waiting: Vec<Completion>,
 }
@@ -15,15 +15,15 @@ pub struct NullDevice {
 impl NullDevice {
     /// Creates a null device of `capacity_bytes` with units of 512 bytes.
     pub fn new(capacity_bytes: u64) -> Self {
-        let profile =
-            Profile { depth: 1 << 16, simulated: true, ..Profile::new("null:", capacity_bytes, 512) };
-        Self { profile, now: Instant::ZERO, waiting: Vec::new() }
+        let info =
+            DeviceInfo { depth: 1 << 16, simulated: true, ..DeviceInfo::new("null:", capacity_bytes, 512) };
+        Self { info, now: Instant::ZERO, waiting: Vec::new() }
     }
 }
 
 impl Device for NullDevice {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {
@@ -32,9 +32,9 @@ impl Device for NullDevice {
 
     #[inline]
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
-        self.profile.check(&request)?;
-        if self.waiting.len() >= self.profile.depth as usize {
-            return Err(SubmitError::Full { depth: self.profile.depth });
+        self.info.check(&request)?;
+        if self.waiting.len() >= self.info.depth as usize {
+            return Err(SubmitError::Full { depth: self.info.depth });
         }
         self.waiting.push(Completion {
             id: request.id,

@@ -17,7 +17,7 @@
 //! After sdf14 (Ouyang et al., SDF, ASPLOS 2014, section 2.3), where the write unit is the erase unit; smaller write
 //! units make it the zone of a zoned drive, with one write in flight.
 
-use crate::{Failure, Lane, Profile, Request, ZoneState};
+use crate::{DeviceInfo, Failure, Lane, Request, ZoneState};
 use flashlane_base::Operation;
 use flashlane_base::units::exact_bytes;
 
@@ -186,18 +186,18 @@ pub struct UnitStates {
 }
 
 impl UnitStates {
-    /// Creates the units of a device with this profile, all writable and with 0 erases.
+    /// Creates the units of a device with this info, all writable and with 0 erases.
     ///
     /// # Panics
-    /// Where the profile has no erase unit, or a lane is not a whole number of units.
-    pub fn new(profile: &Profile) -> Self {
-        assert!(profile.erase_unit_bytes > 0, "a device with erase units has a size for them");
-        assert!(profile.capacity_bytes.is_multiple_of(profile.erase_unit_bytes), "a lane is whole units");
-        let per_lane = profile.capacity_bytes / profile.erase_unit_bytes;
-        let units = (per_lane * u64::from(profile.lanes)) as usize;
-        let zones = if profile.zones.is_some() { units } else { 0 };
+    /// Where the device has no erase unit, or a lane is not a whole number of units.
+    pub fn new(info: &DeviceInfo) -> Self {
+        assert!(info.erase_unit_bytes > 0, "a device with erase units has a size for them");
+        assert!(info.capacity_bytes.is_multiple_of(info.erase_unit_bytes), "a lane is whole units");
+        let per_lane = info.capacity_bytes / info.erase_unit_bytes;
+        let units = (per_lane * u64::from(info.lanes)) as usize;
+        let zones = if info.zones.is_some() { units } else { 0 };
         Self {
-            unit_bytes: profile.erase_unit_bytes,
+            unit_bytes: info.erase_unit_bytes,
             per_lane,
             entries: vec![Entry::idle(UnitState::ERASED, Some(0)); units],
             zones: vec![ZoneEntry::default(); zones],
@@ -264,7 +264,7 @@ impl UnitStates {
         self.entries[at].changing.is_some() || self.zone(at).appends > 0
     }
 
-    /// Checks `request` against the state of its unit. [`Profile::check`] MUST have passed.
+    /// Checks `request` against the state of its unit. [`DeviceInfo::check`] MUST have passed.
     ///
     /// # Errors
     /// The first rule that the request breaks.
@@ -372,15 +372,15 @@ mod tests {
     use super::*;
 
     fn book() -> UnitStates {
-        let profile = Profile {
+        let info = DeviceInfo {
             write_unit_bytes: 256,
             lanes: 2,
             erase_unit_bytes: 1024,
             depth: 8,
             simulated: true,
-            ..Profile::new("lanes", 4 * 1024, 128)
+            ..DeviceInfo::new("lanes", 4 * 1024, 128)
         };
-        UnitStates::new(&profile)
+        UnitStates::new(&info)
     }
 
     fn erase(offset_bytes: u64) -> Request {

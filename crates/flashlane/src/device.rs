@@ -5,7 +5,7 @@ use crate::options::SafetyOptions;
 use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_device::spec::Spec;
-use flashlane_device::{DataDevice, Device, Profile};
+use flashlane_device::{DataDevice, Device, DeviceInfo};
 use flashlane_host::{DEPTH_DEFAULT, DEPTH_MAX, OpenError as HostError};
 use flashlane_layer::{Capabilities, Format as StateFormat, Repair, StateSettings};
 use flashlane_measure::check;
@@ -98,11 +98,7 @@ pub fn open_rewritable(target: &Target, opening: &Opening, what: &str) -> Result
         )));
     }
     let opened = open(target, opening)?;
-    assert_eq!(
-        opened.device.profile().erase_unit_bytes,
-        0,
-        "a device has erase units where its target says so"
-    );
+    assert_eq!(opened.device.info().erase_unit_bytes, 0, "a device has erase units where its target says so");
     Ok(opened)
 }
 
@@ -115,13 +111,13 @@ pub fn check_workloads(
 ) -> Result<(), Failure> {
     // `open_verifiable` refuses devices that keep no bytes, with the name of the device.
     let fits =
-        |workload: &Workload, profile: &Profile| check(workload, profile, true).map_err(Failure::unusable);
+        |workload: &Workload, info: &DeviceInfo| check(workload, info, true).map_err(Failure::unusable);
     let is_too_deep = |workload: &&Workload| workload.depth() > DEPTH_MAX.into();
-    check_unprepared(target, safety, |profile| {
-        workloads.iter().try_for_each(|workload| fits(workload, profile))?;
+    check_unprepared(target, safety, |info| {
+        workloads.iter().try_for_each(|workload| fits(workload, info))?;
         // A simulated drive lets requests wait at the host; a real device would refuse them only once its file is made.
         match workloads.iter().find(is_too_deep) {
-            Some(workload) if !profile.simulated => {
+            Some(workload) if !info.simulated => {
                 let depth = u32::try_from(workload.depth()).unwrap_or(u32::MAX);
                 Err(Failure::unusable(HostError::Depth { depth }))
             }
@@ -130,22 +126,22 @@ pub fn check_workloads(
     })
 }
 
-/// Checks the profile of a device that takes long to prepare, or loses its data by that. Others are to be checked once
+/// Checks the info of a device that takes long to prepare, or loses its data by that. Others are to be checked once
 /// open.
 pub fn check_unprepared(
     target: &Target,
     safety: &SafetyOptions,
-    check: impl FnOnce(&Profile) -> Result<(), Failure>,
+    check: impl FnOnce(&DeviceInfo) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    match profile_unprepared(target, safety)? {
-        Some(profile) => check(&Profile { name: target.to_string(), ..profile }),
+    match info_unprepared(target, safety)? {
+        Some(info) => check(&DeviceInfo { name: target.to_string(), ..info }),
         None => Ok(()),
     }
 }
 
-/// Returns the profile of a device that takes long to prepare, or loses its data by that. `None` for others: they are
+/// Returns the info of a device that takes long to prepare, or loses its data by that. `None` for others: they are
 /// checked once open.
-fn profile_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<Profile>, Failure> {
+fn info_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<DeviceInfo>, Failure> {
     match target.config() {
         Some(config) if config.initial.state == InitialState::Fresh => Ok(None),
         Some(_) => {
@@ -153,7 +149,7 @@ fn profile_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<
             // If this fails, opening the drive itself reports why.
             let fresh = target.with_state("fresh").ok().flatten();
             let opened = fresh.and_then(|fresh| open(&fresh, &opening).ok());
-            Ok(opened.map(|opened| opened.device.profile().clone()))
+            Ok(opened.map(|opened| opened.device.info().clone()))
         }
         None if safety.create.is_none() && target.is_layered() => {
             let opening = Opening::new(safety, Access::ReadWrite, Seed(0));
@@ -163,13 +159,13 @@ fn profile_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<
         // If this fails, opening the device itself reports why.
         None if target.is_layered() => Ok(safety.create.and_then(|length| target.planned(length).ok())),
         None if target.capabilities().erase_units => Ok(None),
-        None => Ok(safety.create.map(file_profile)),
+        None => Ok(safety.create.map(file_info)),
     }
 }
 
-/// Returns the profile of the file that `--create` will create, with units of at least a sector.
-fn file_profile(length_bytes: u64) -> Profile {
-    Profile { depth: DEPTH_MAX, ..Profile::new(String::new(), length_bytes, 512) }
+/// Returns the info of the file that `--create` will create, with units of at least a sector.
+fn file_info(length_bytes: u64) -> DeviceInfo {
+    DeviceInfo { depth: DEPTH_MAX, ..DeviceInfo::new(String::new(), length_bytes, 512) }
 }
 
 /// An open device that stores data, with its warnings.
@@ -188,7 +184,7 @@ pub fn capacity_of(target: &Target, safety: &SafetyOptions) -> Result<Option<u64
         return Ok(safety.create);
     }
     let opening = Opening::new(safety, Access::ReadOnly, Seed(0));
-    Ok(Some(open(target, &opening)?.device.profile().capacity_bytes))
+    Ok(Some(open(target, &opening)?.device.info().capacity_bytes))
 }
 
 /// Opens the device for a workload that verifies. Refuses a simulated drive unless the spec keeps its data in memory by
@@ -213,9 +209,9 @@ pub fn open_verifiable(target: &Target, opening: &Opening) -> Result<OpenedBytes
     open_bytes(target, opening)
 }
 
-/// Checks the future profile of a device before it is divided into lanes, which destroys its data. If it refuses,
+/// Checks the future info of a device before it is divided into lanes, which destroys its data. If it refuses,
 /// nothing is written.
-pub type Accept<'a> = dyn Fn(&Profile) -> Result<(), Failure> + 'a;
+pub type Accept<'a> = dyn Fn(&DeviceInfo) -> Result<(), Failure> + 'a;
 
 /// Opens the device with its existing lanes and its data; data of a simulated device is kept in memory.
 pub fn open_bytes(target: &Target, opening: &Opening) -> Result<OpenedBytes, Failure> {

@@ -30,8 +30,8 @@ pub use flashlane_base::{Duration, Instant, Seed};
 pub use flashlane_block::{BlockStore, Blocks, StoreError};
 pub use flashlane_device::spec::{Spec, SpecError};
 pub use flashlane_device::{
-    Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
-    SubmitError,
+    Buffer, Completion, Counters, DataDevice, Device, DeviceInfo, Failure, Lane, Operation, Request,
+    RequestId, SubmitError,
 };
 pub use flashlane_measure::{MeasureError, Run, RunOptions, run};
 pub use flashlane_open::{

@@ -55,7 +55,7 @@ fn body(data: &[u8]) {
 }
 
 fn change(device: &mut MemoryLanes, mut data: &[u8]) {
-    let layout = Layout::new(device.profile()).unwrap_or_else(|error| panic!("{error}"));
+    let layout = Layout::new(device.info()).unwrap_or_else(|error| panic!("{error}"));
     while let [which, low, high, count, rest @ ..] = data {
         let unit = u64::from(which % 16) % (UNITS * u64::from(LANES));
         let (lane, unit) = (Lane((unit / UNITS) as u32), unit % UNITS);

@@ -79,7 +79,7 @@ fn altered(device: &mut Backed<NullDevice>, mut data: &[u8]) -> Vec<(u64, Buffer
 /// Checks that all states are possible, that the first and last unit, unless bad, can be erased, written and read, and
 /// that reopening finds the same states.
 fn exercise(mut lanes: Lanes<Backed<NullDevice>>) {
-    let p = lanes.profile().clone();
+    let p = lanes.info().clone();
     let units = p.capacity_bytes / p.erase_unit_bytes;
     let all = (0..p.lanes).flat_map(|lane| (0..units).map(move |index| (Lane(lane), index)));
     let all: Vec<_> = all.collect();

@@ -93,8 +93,8 @@ fn exercise(config: &DriveConfig) {
         return;
     }
     let mut drive = flashlane_sim::device(config, Seed(1), "fuzzed".into());
-    let (unit, capacity) = (drive.profile().write_unit_bytes, drive.profile().capacity_bytes);
-    let erases = drive.profile().erase_unit_bytes > 0;
+    let (unit, capacity) = (drive.info().write_unit_bytes, drive.info().capacity_bytes);
+    let erases = drive.info().erase_unit_bytes > 0;
     let mut out = Vec::new();
     for id in 0..40 {
         let offset = (id * 7 * unit) % capacity;

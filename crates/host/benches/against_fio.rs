@@ -66,7 +66,7 @@ fn run(path: &Path, depth: u64, time: Duration, pair: u64) -> (f64, Histogram) {
     }
     let mut device = options.open().unwrap_or_else(|e| panic!("{e}"));
     let mut random = Seed(pair).derive("against fio").source();
-    let places = device.profile().capacity_bytes / SIZE_BYTES;
+    let places = device.info().capacity_bytes / SIZE_BYTES;
     let mut histogram = Histogram::new();
     let mut out = Vec::new();
     let mut next = depth;

@@ -16,7 +16,7 @@ use crate::open::PageCache;
 use crate::target;
 use flashlane_base::{Duration, Instant};
 use flashlane_device::{
-    Buffer, Completion, DataDevice, Device, Failure, Operation, Profile, Readiness, Request, RequestId,
+    Buffer, Completion, DataDevice, Device, DeviceInfo, Failure, Operation, Readiness, Request, RequestId,
     SubmitError,
 };
 use rustix::fs::FallocateFlags;
@@ -42,7 +42,7 @@ pub struct FileDevice {
     memory: Memory,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    profile: Profile,
+    info: DeviceInfo,
     clock: Clock,
     file: File,
     /// Locked as long as `file` is open.
@@ -79,7 +79,7 @@ pub(crate) struct Setup {
     pub reads: Option<File>,
     /// Files that are locked with it.
     pub others: OtherFiles,
-    pub profile: Profile,
+    pub info: DeviceInfo,
     pub block: bool,
     /// Whether the device supports trims; `None` for a file, whose file system reports it for a punched hole only.
     pub trims: Option<bool>,
@@ -95,13 +95,13 @@ impl FileDevice {
     /// # Errors
     /// Neither engine can be set up.
     pub(crate) fn new(setup: Setup) -> io::Result<Self> {
-        let Setup { file, reads, others, mut profile, block, trims, engine, page_cache, mut doubts } = setup;
+        let Setup { file, reads, others, mut info, block, trims, engine, page_cache, mut doubts } = setup;
         let clock = Clock::start();
-        let discards = trims == Some(true) && !profile.read_only;
+        let discards = trims == Some(true) && !info.read_only;
         let uring = match engine {
             EngineChoice::Automatic => {
-                let resets = profile.erase_unit_bytes > 0 && !profile.read_only;
-                Uring::new(&file, profile.depth, discards, resets)
+                let resets = info.erase_unit_bytes > 0 && !info.read_only;
+                Uring::new(&file, info.depth, discards, resets)
             }
             EngineChoice::Threads => Err(io::Error::from_raw_os_error(0)),
         };
@@ -115,9 +115,9 @@ impl FileDevice {
                 Engine::Uring(Box::new(uring))
             }
             Err(e) => {
-                profile.depth = profile.depth.min(THREADS_MAX);
+                info.depth = info.depth.min(THREADS_MAX);
                 let errno = e.raw_os_error().unwrap_or(libc::EIO);
-                doubts.raise(Doubt::NoIoUring { errno, depth: profile.depth });
+                doubts.raise(Doubt::NoIoUring { errno, depth: info.depth });
                 Engine::Threads(Threads::new(file.try_clone()?, reads, clock, discards)?)
             }
         };
@@ -125,10 +125,10 @@ impl FileDevice {
         let start = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_nanos() as u64);
         Ok(Self {
             engine,
-            memory: Memory::new(profile.depth, start),
-            slots: (0..profile.depth).map(|_| Slot::default()).collect(),
-            free: (0..profile.depth).rev().collect(),
-            profile,
+            memory: Memory::new(info.depth, start),
+            slots: (0..info.depth).map(|_| Slot::default()).collect(),
+            free: (0..info.depth).rev().collect(),
+            info,
             clock,
             file,
             _others: others,
@@ -176,7 +176,7 @@ impl FileDevice {
         if self.device_lost {
             return Err(SubmitError::DeviceLost);
         }
-        self.profile.check(request)?;
+        self.info.check(request)?;
         let trims = request.operation == Operation::Trim;
         if trims && self.trims == Some(false) {
             return Err(SubmitError::Unsupported { operation: Operation::Trim });
@@ -189,7 +189,7 @@ impl FileDevice {
             });
         }
         if self.free.is_empty() {
-            return Err(SubmitError::Full { depth: self.profile.depth });
+            return Err(SubmitError::Full { depth: self.info.depth });
         }
         if trims && self.trims.is_none() { self.try_trim(request) } else { Ok(()) }
     }
@@ -199,7 +199,7 @@ impl FileDevice {
     #[cold]
     fn try_trim(&mut self, request: &Request) -> Result<(), SubmitError> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        let length_bytes = request.length_bytes.min(self.profile.write_unit_bytes);
+        let length_bytes = request.length_bytes.min(self.info.write_unit_bytes);
         let punched = rustix::fs::fallocate(&self.file, flags, request.offset_bytes, length_bytes);
         // The request itself reports any other error.
         let has_trims = !matches!(punched, Err(Errno::OPNOTSUPP | Errno::NOSYS));
@@ -215,12 +215,12 @@ impl FileDevice {
             Operation::Read => (Work::Read, true),
             Operation::Write => (Work::Write { durable: request.durable }, true),
             // A device opened for reading has nothing to flush and must not be changed.
-            Operation::Flush if self.profile.read_only => (Work::Nothing, false),
+            Operation::Flush if self.info.read_only => (Work::Nothing, false),
             Operation::Flush => (Work::Flush, false),
             Operation::Trim => (Work::Trim, false),
             // Only zones have an erase.
             Operation::Erase => (Work::Reset, false),
-            operation => unreachable!("the kernel has no {operation}, and the profile refuses it"),
+            operation => unreachable!("the kernel has no {operation}, and the check of requests refuses it"),
         };
         let (memory, registered) = match &mut buffer {
             _ if !transfers => (std::ptr::null_mut(), None),
@@ -269,8 +269,8 @@ impl FileDevice {
         let slot = &mut self.slots[done.slot as usize];
         let Some(job) = &mut slot.rest else { return false };
         let unit_bytes = match job.work {
-            Work::Read => self.profile.read_unit_bytes,
-            _ => self.profile.write_unit_bytes,
+            Work::Read => self.info.read_unit_bytes,
+            _ => self.info.write_unit_bytes,
         };
         let Ok(bytes) = u64::try_from(done.result) else { return false };
         if bytes == 0 || bytes > job.length_bytes || !bytes.is_multiple_of(unit_bytes) {
@@ -325,8 +325,8 @@ impl FileDevice {
 }
 
 impl Device for FileDevice {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     #[inline]

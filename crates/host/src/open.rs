@@ -19,7 +19,7 @@ use crate::open_error::OpenError;
 use crate::signature::Signature;
 use crate::target::{self, Target};
 use crate::usage;
-use flashlane_device::Profile;
+use flashlane_device::DeviceInfo;
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io;
@@ -173,17 +173,17 @@ impl OpenOptions {
         if !target.block {
             add_file_doubts(&file, capacity_bytes, &mut doubts).map_err(|e| self.os("look at", e))?;
         }
-        let profile = Profile {
+        let info = DeviceInfo {
             depth: self.depth,
             read_only: !self.writes(),
-            ..Profile::new(self.path.display().to_string(), capacity_bytes, unit_bytes)
+            ..DeviceInfo::new(self.path.display().to_string(), capacity_bytes, unit_bytes)
         };
         let block = target.block;
         let trims = block.then(|| takes_discards(&target));
         let (engine, page_cache) = (self.engine, self.page_cache);
         let is_read_cached = self.page_cache == PageCache::Reads && !target.block;
         let reads = is_read_cached.then(|| open_for_reads(&file)).flatten();
-        Ok(Setup { file, reads, others, profile, block, trims, engine, page_cache, doubts })
+        Ok(Setup { file, reads, others, info, block, trims, engine, page_cache, doubts })
     }
 
     pub(crate) fn os(&self, action: &'static str, source: io::Error) -> OpenError {

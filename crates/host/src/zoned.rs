@@ -30,8 +30,8 @@ use crate::doubt::Doubts;
 use crate::file_device::FileDevice;
 use flashlane_base::Instant;
 use flashlane_device::{
-    Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
-    Rule, SubmitError, Unit, UnitState, UnitStates,
+    Buffer, Completion, Counters, DataDevice, Device, DeviceInfo, Failure, Lane, Operation, Request,
+    RequestId, Rule, SubmitError, Unit, UnitState, UnitStates,
 };
 use report::{Condition, Zone};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -47,7 +47,7 @@ struct InFlight {
 /// A zoned drive as lanes of erase units.
 pub struct ZonedDevice {
     drive: FileDevice,
-    profile: Profile,
+    info: DeviceInfo,
     units: UnitStates,
     /// Zones that are units, in the order of their numbers.
     zones: Vec<Zone>,
@@ -87,13 +87,13 @@ impl ZonedDevice {
     }
 
     fn number(&self, request: &Request) -> u64 {
-        let unit = request.offset_bytes / self.profile.erase_unit_bytes;
-        unit * u64::from(self.profile.lanes) + u64::from(request.lane.0)
+        let unit = request.offset_bytes / self.info.erase_unit_bytes;
+        unit * u64::from(self.info.lanes) + u64::from(request.lane.0)
     }
 
     /// Checks a request before it is accepted.
     fn check(&self, request: &Request) -> Result<(), SubmitError> {
-        self.profile.check(request)?;
+        self.info.check(request)?;
         if request.operation == Operation::Trim {
             return Err(SubmitError::Unsupported { operation: Operation::Trim });
         }
@@ -104,8 +104,8 @@ impl ZonedDevice {
         {
             return Err(request.refused_by(Rule::TooManyOpen { most }));
         }
-        if self.in_flight.len() >= self.profile.depth as usize {
-            return Err(SubmitError::Full { depth: self.profile.depth });
+        if self.in_flight.len() >= self.info.depth as usize {
+            return Err(SubmitError::Full { depth: self.info.depth });
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl ZonedDevice {
             return *request;
         }
         let zone = self.zones[self.number(request) as usize];
-        let within = request.offset_bytes % self.profile.erase_unit_bytes;
+        let within = request.offset_bytes % self.info.erase_unit_bytes;
         let erase = request.operation == Operation::Erase;
         Request {
             lane: Lane(0),
@@ -172,7 +172,7 @@ impl ZonedDevice {
         self.units.accepted(&request);
         if request.operation == Operation::Write {
             let number = self.number(&request);
-            let unit_bytes = self.profile.erase_unit_bytes;
+            let unit_bytes = self.info.erase_unit_bytes;
             if request.offset_bytes % unit_bytes + request.length_bytes == unit_bytes {
                 self.stay_open.remove(&number);
             } else {
@@ -216,8 +216,8 @@ impl ZonedDevice {
                 outcome = Err(Failure::BadUnit);
             }
             self.units.ended(&request, &outcome);
-            let index = request.offset_bytes / self.profile.erase_unit_bytes;
-            let unit_bytes = self.profile.erase_unit_bytes;
+            let index = request.offset_bytes / self.info.erase_unit_bytes;
+            let unit_bytes = self.info.erase_unit_bytes;
             match self.units.get(request.lane, index).map(|unit| unit.state) {
                 Some(UnitState::Torn) => {
                     self.open.insert(number);
@@ -245,8 +245,8 @@ impl ZonedDevice {
 }
 
 impl Device for ZonedDevice {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {

@@ -91,8 +91,8 @@ fn open(path: &Path) -> FileDevice {
 
 /// Writes the whole device once, the lanes in turn, reusing a set of buffers. Returns bytes per second.
 fn run(device: &mut dyn DataDevice, write_bytes: u64, depth: u64, durable: bool) -> f64 {
-    let profile = device.profile().clone();
-    let (lanes, per_lane) = (u64::from(profile.lanes), profile.capacity_bytes / write_bytes);
+    let info = device.info().clone();
+    let (lanes, per_lane) = (u64::from(info.lanes), info.capacity_bytes / write_bytes);
     let count = lanes * per_lane;
     let mut spare: Vec<Buffer> = (0..depth.min(count))
         .map(|nth| Buffer::from_slice(&vec![nth as u8 + 1; write_bytes as usize]))

@@ -34,7 +34,7 @@ fn main() {
 
 /// Returns the nanoseconds of `requests` random requests.
 fn time(device: &mut dyn Device, requests: u64, reads: u64) -> u128 {
-    let pages = device.profile().capacity_bytes / PAGE_BYTES;
+    let pages = device.info().capacity_bytes / PAGE_BYTES;
     let mut random = Seed(1).source();
     let mut requests_left: Vec<Request> = (0..requests)
         .map(|id| {

@@ -24,8 +24,8 @@ use crate::state::StateOptions;
 use crate::undo::Undo;
 use flashlane_base::{Instant, Random, Seed};
 use flashlane_device::{
-    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, PowerCurve, Profile,
-    Request, RequestId, SubmitError, TimeSplit, Unit, UnitState, Zone,
+    AtRisk, Buffer, Completion, Counters, DataDevice, Device, DeviceInfo, Failure, Lane, Operation,
+    PowerCurve, Request, RequestId, SubmitError, TimeSplit, Unit, UnitState, Zone,
 };
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -71,7 +71,7 @@ impl Plan for Settings {
                 }))
             }
             Stack::Data(device) => {
-                Err(LayerError::HasBytes { layer: ENTRY.name, device: device.profile().name.clone() })
+                Err(LayerError::HasBytes { layer: ENTRY.name, device: device.info().name.clone() })
             }
         }
     }
@@ -95,7 +95,7 @@ impl Plan for Settings {
 #[derive(Clone)]
 pub struct Backed<D> {
     inner: D,
-    profile: Profile,
+    info: DeviceInfo,
     bytes: Bytes,
     /// Requests in flight whose completions change the data.
     pending: BTreeMap<RequestId, (Request, Option<Buffer>)>,
@@ -119,12 +119,12 @@ impl<D: Device> Backed<D> {
     /// # Errors
     /// [`LayerError::Value`] where the file cannot be made, exists, or is the data of another device now.
     pub(crate) fn in_file(inner: D, path: &Path, opened: Option<Arc<File>>) -> Result<Self, LayerError> {
-        let profile = inner.profile();
+        let info = inner.info();
         let file = match opened {
             Some(file) => Ok(file),
             None => File::options().read(true).write(true).create_new(true).open(path).map(Arc::new),
         };
-        let file = file.and_then(|file| FileBytes::over(file, profile.lanes, profile.capacity_bytes));
+        let file = file.and_then(|file| FileBytes::over(file, info.lanes, info.capacity_bytes));
         let file = file.map_err(|error| LayerError::Value {
             layer: ENTRY.name,
             key: FILE,
@@ -139,13 +139,13 @@ impl<D: Device> Backed<D> {
     }
 
     fn over(inner: D, bytes: Bytes, settings: &str) -> Self {
-        let name = label(ENTRY.name, &inner.profile().name, settings);
-        let profile = Profile { name, ..inner.profile().clone() };
+        let name = label(ENTRY.name, &inner.info().name, settings);
+        let info = DeviceInfo { name, ..inner.info().clone() };
         Self {
-            undo: inner.at_risk().filter(|_| profile.erase_unit_bytes == 0).map(|_| Undo::default()),
+            undo: inner.at_risk().filter(|_| info.erase_unit_bytes == 0).map(|_| Undo::default()),
             random: torn_random(Seed(0)),
             inner,
-            profile,
+            info,
             bytes,
             pending: BTreeMap::new(),
             done: BTreeMap::new(),
@@ -209,7 +209,7 @@ impl<D: Device> Backed<D> {
 
     /// Fills torn units with the content that a power cut leaves of the writes and erases in flight.
     fn tear(&mut self) {
-        let (unit_bytes, step) = (self.profile.erase_unit_bytes, self.profile.read_unit_bytes);
+        let (unit_bytes, step) = (self.info.erase_unit_bytes, self.info.read_unit_bytes);
         let Self { inner, bytes, pending, random, .. } = self;
         for (request, buffer) in pending.values() {
             let Request { lane, offset_bytes, length_bytes, operation, .. } = *request;
@@ -253,8 +253,8 @@ impl<D: Device> Backed<D> {
 }
 
 impl<D: Device> Device for Backed<D> {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {
@@ -312,7 +312,7 @@ impl<D: Device> Device for Backed<D> {
     }
 
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
-        if self.profile.erase_unit_bytes > 0 {
+        if self.info.erase_unit_bytes > 0 {
             let lost = self.inner.cut_power()?;
             assert!(lost.is_empty(), "a completed write to an erase unit is on the medium");
             self.tear();

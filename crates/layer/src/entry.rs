@@ -8,7 +8,7 @@ use crate::error::LayerError;
 use crate::options::{OptionHelp, Options};
 use crate::state::{StateOptions, StateSettings};
 use flashlane_base::Seed;
-use flashlane_device::{DataDevice, Device, Profile};
+use flashlane_device::{DataDevice, Device, DeviceInfo};
 use std::fmt;
 use std::fs::File;
 use std::path::Path;
@@ -65,11 +65,11 @@ pub enum Stack {
 }
 
 impl Stack {
-    /// Returns the profile of the device.
-    pub fn profile(&self) -> &Profile {
+    /// Returns the info of the device.
+    pub fn info(&self) -> &DeviceInfo {
         match self {
-            Self::Timing(device) => device.profile(),
-            Self::Data(device) => device.profile(),
+            Self::Timing(device) => device.info(),
+            Self::Data(device) => device.info(),
         }
     }
 
@@ -87,9 +87,9 @@ pub(crate) trait Plan: fmt::Debug + Send + Sync {
     /// Reads what the layer needs from `inner`. MUST NOT write.
     fn prepare(&self, inner: Stack, state: StateOptions) -> Result<Prepared, LayerError>;
 
-    /// Returns the profile of the layer over a device with the profile `below` that holds nothing yet. The default is
-    /// for layers that take any device and leave its profile.
-    fn planned(&self, below: &Profile) -> Result<Profile, LayerError> {
+    /// Returns the info of the layer over a device with the info `below` that holds nothing yet. The default is
+    /// for layers that take any device and leave its info.
+    fn planned(&self, below: &DeviceInfo) -> Result<DeviceInfo, LayerError> {
         Ok(below.clone())
     }
 
@@ -158,12 +158,12 @@ impl Layer {
         self.plan.prepare(inner, state)
     }
 
-    /// Returns the profile that the layer will have over a device with the profile `below` that holds nothing yet,
+    /// Returns the info that the layer will have over a device with the info `below` that holds nothing yet,
     /// without opening any.
     ///
     /// # Errors
     /// [`LayerError`] where the layer cannot be put over such a device.
-    pub fn planned(&self, below: &Profile) -> Result<Profile, LayerError> {
+    pub fn planned(&self, below: &DeviceInfo) -> Result<DeviceInfo, LayerError> {
         self.plan.planned(below)
     }
 
@@ -182,18 +182,18 @@ impl Layer {
 pub enum StateChange {
     /// Nothing.
     None,
-    /// Damaged records of the existing state. The layer will have this profile.
-    Repaired(Profile),
-    /// A new state: all data on the device below is lost. The layer will have this profile.
-    New(Profile),
+    /// Damaged records of the existing state. The layer will have this info.
+    Repaired(DeviceInfo),
+    /// A new state: all data on the device below is lost. The layer will have this info.
+    New(DeviceInfo),
 }
 
 impl StateChange {
-    /// Returns the profile of the layer, if there is a change.
-    pub fn profile(&self) -> Option<&Profile> {
+    /// Returns the info of the layer, if there is a change.
+    pub fn info(&self) -> Option<&DeviceInfo> {
         match self {
             Self::None => None,
-            Self::Repaired(profile) | Self::New(profile) => Some(profile),
+            Self::Repaired(info) | Self::New(info) => Some(info),
         }
     }
 }

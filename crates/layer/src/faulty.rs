@@ -20,8 +20,8 @@ use crate::state::StateOptions;
 use faults::KINDS;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{
-    Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, PowerCurve, Profile, Request,
-    RequestId, SubmitError, Unit, Zone,
+    Buffer, Completion, Counters, DataDevice, Device, DeviceInfo, Failure, Lane, Operation, PowerCurve,
+    Request, RequestId, SubmitError, Unit, Zone,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ const IO_ERROR: i32 = 5;
 /// A device with faults.
 pub struct Faulty<D> {
     inner: D,
-    profile: Profile,
+    info: DeviceInfo,
     faults: Faults,
     seed: Seed,
     accepted: Accepted,
@@ -120,18 +120,18 @@ impl<D: Device> Faulty<D> {
     pub fn new(inner: D, faults: Faults, seed: Seed) -> Result<Self, LayerError> {
         match faults.needs_bytes() {
             None => Ok(Self::make(inner, faults, seed)),
-            Some(key) => Err(LayerError::NeedsBytes { key, device: inner.profile().name.clone() }),
+            Some(key) => Err(LayerError::NeedsBytes { key, device: inner.info().name.clone() }),
         }
     }
 
     fn make(inner: D, faults: Faults, seed: Seed) -> Self {
-        let name = label(ENTRY.name, &inner.profile().name, &faults.to_string());
-        let profile = Profile { name, ..inner.profile().clone() };
+        let name = label(ENTRY.name, &inner.info().name, &faults.to_string());
+        let info = DeviceInfo { name, ..inner.info().clone() };
         Self {
             // The device's name is left out, so that a file at another path fails in the same way.
             seed: seed.derive(&faults.to_string()),
             inner,
-            profile,
+            info,
             faults,
             accepted: Accepted::default(),
             completed: 0,
@@ -159,9 +159,9 @@ impl<D: Device> Faulty<D> {
         if self.has_vanished() {
             return Err(SubmitError::DeviceLost);
         }
-        self.profile.check(request)?;
-        if self.in_flight.len() >= self.profile.depth as usize {
-            return Err(SubmitError::Full { depth: self.profile.depth });
+        self.info.check(request)?;
+        if self.in_flight.len() >= self.info.depth as usize {
+            return Err(SubmitError::Full { depth: self.info.depth });
         }
         Ok(())
     }
@@ -206,7 +206,7 @@ impl<D: Device> Faulty<D> {
         match fault {
             Fault::LostWrite => Some(ByteFault::Lost),
             Fault::TornWrite => {
-                let unit = self.profile.write_unit_bytes;
+                let unit = self.info.write_unit_bytes;
                 let units = length / unit;
                 (units > 1).then(|| ByteFault::Torn { done_bytes: unit * (1 + random.below(units - 1)) })
             }
@@ -214,10 +214,10 @@ impl<D: Device> Faulty<D> {
             Fault::MisdirectedRead | Fault::MisdirectedWrite => {
                 // Another offset for the same length; there is none for a request that covers the device.
                 let unit = match fault {
-                    Fault::MisdirectedRead => self.profile.read_unit_bytes,
-                    _ => self.profile.write_unit_bytes,
+                    Fault::MisdirectedRead => self.info.read_unit_bytes,
+                    _ => self.info.write_unit_bytes,
                 };
-                let places = (self.profile.capacity_bytes - length) / unit;
+                let places = (self.info.capacity_bytes - length) / unit;
                 (places > 0).then(|| {
                     let mut place = random.below(places);
                     place += u64::from(place >= request.offset_bytes / unit);
@@ -264,8 +264,8 @@ impl<D: Device> Faulty<D> {
 }
 
 impl<D: Device> Device for Faulty<D> {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {

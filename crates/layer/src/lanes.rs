@@ -88,7 +88,7 @@ pub use open::Damage;
 use crate::label::label;
 use blocking::Blocking;
 use flashlane_base::{Instant, Seed};
-use flashlane_device::{Buffer, Completion, DataDevice, Lane, Profile, RequestId, UnitState, UnitStates};
+use flashlane_device::{Buffer, Completion, DataDevice, DeviceInfo, Lane, RequestId, UnitState, UnitStates};
 use layout::Layout;
 use open::Opened;
 use pending::{Pending, Purpose};
@@ -100,7 +100,7 @@ use table::{Found, RecordTable};
 /// Lanes over a device that stores data.
 pub struct Lanes<D> {
     below: D,
-    profile: Profile,
+    info: DeviceInfo,
     superblock: Superblock,
     layout: Layout,
     /// States of completed requests, which decide what the rules of erase units allow.
@@ -156,10 +156,10 @@ pub struct Lanes<D> {
 /// Name of the layer in a spec.
 const NAME: &str = "lanes";
 
-/// Returns the profile of lanes over a device.
-fn profile(below: &Profile, layout: &Layout) -> Profile {
+/// Returns the info of lanes over a device.
+fn info(below: &DeviceInfo, layout: &Layout) -> DeviceInfo {
     let Shape { lanes, unit_bytes, read_unit_bytes, write_unit_bytes } = layout.shape;
-    Profile {
+    DeviceInfo {
         name: label(NAME, &below.name, &layout.shape.settings()),
         capacity_bytes: layout.units_per_lane * unit_bytes,
         lanes,
@@ -217,14 +217,14 @@ impl<D: DataDevice> Lanes<D> {
         let mut blocking = Blocking { device: &mut below, next: &mut next };
         let stored = read_state(&mut blocking, recovery, checks_erased, accept)?;
         let StoredState { opened, records, found, foreign_heads } = stored;
-        if repair == Repair::Ours && !below.profile().read_only {
-            opened.check_writable(&below.profile().name)?;
+        if repair == Repair::Ours && !below.info().read_only {
+            opened.check_writable(&below.info().name)?;
         }
         let is_recovered = opened.recovered.is_some();
         let Opened { superblock, layout, damage, superblocks, .. } = opened;
-        let profile = profile(below.profile(), &layout);
+        let info = info(below.info(), &layout);
         Ok(Self {
-            units: states_from_records(&profile, &layout, &records, &foreign_heads),
+            units: states_from_records(&info, &layout, &records, &foreign_heads),
             checks_erased,
             foreign_heads,
             unreadable_heads: BTreeSet::new(),
@@ -233,7 +233,7 @@ impl<D: DataDevice> Lanes<D> {
             held: BTreeMap::new(),
             table: RecordTable::new(layout, superblock.id, records, &found),
             below,
-            profile,
+            info,
             superblock,
             layout,
             in_flight_below: BTreeMap::new(),
@@ -262,8 +262,8 @@ impl<D: DataDevice> Lanes<D> {
     ///
     /// The caller guarantees that no request is in flight.
     pub fn repair(&mut self) -> Result<(), LanesError> {
-        let device = || self.below.profile().name.clone();
-        if self.profile.read_only {
+        let device = || self.below.info().name.clone();
+        if self.info.read_only {
             return Err(LanesError::ReadOnly { device: device() });
         }
         self.repairs_in_background = true;
@@ -287,7 +287,7 @@ impl<D: DataDevice> Lanes<D> {
         self.superblocks = opened.superblocks;
         match opened.damage == Damage::default() {
             true => Ok(()),
-            false => Err(LanesError::NotRepaired { device: self.below.profile().name.clone() }),
+            false => Err(LanesError::NotRepaired { device: self.below.info().name.clone() }),
         }
     }
 
@@ -353,12 +353,12 @@ impl<D: DataDevice> Lanes<D> {
 /// Returns the units of the table's records. Units with foreign data count as written, so that they are not overwritten
 /// unread.
 fn states_from_records(
-    profile: &Profile,
+    info: &DeviceInfo,
     layout: &Layout,
     records: &[Record],
     foreign: &BTreeSet<u64>,
 ) -> UnitStates {
-    let mut units = UnitStates::new(profile);
+    let mut units = UnitStates::new(info);
     for (record, number) in records.iter().zip(0_u64..) {
         let (lane, unit) = layout.lane_and_unit(number);
         let is_foreign = foreign.contains(&number);

@@ -69,7 +69,7 @@ mod tests {
             "replicated(backed(null:),partitions=2,space=25%,page=4KiB,copies=2,recency=30%,threshold=2.5%,delay=1500us)",
             "replicated(null:,partitions=4,space=10%,policy=lru,epoch=30s)",
         ] {
-            assert_eq!(stack(spec).map(|s| s.profile().name.clone()), Ok(spec.into()));
+            assert_eq!(stack(spec).map(|s| s.info().name.clone()), Ok(spec.into()));
         }
     }
 
@@ -118,7 +118,7 @@ mod tests {
 
     impl PartialEq for Stack {
         fn eq(&self, other: &Self) -> bool {
-            self.profile() == other.profile()
+            self.info() == other.info()
         }
     }
 }

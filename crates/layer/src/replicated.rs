@@ -69,7 +69,7 @@ use copies::QueuedCopy;
 use counts::Counts;
 use delays::Delays;
 use flashlane_base::{Duration, Instant, Random, Seed};
-use flashlane_device::{Buffer, Completion, Device, Failure, Profile, Request, RequestId, SubmitError};
+use flashlane_device::{Buffer, Completion, Device, DeviceInfo, Failure, Request, RequestId, SubmitError};
 use flashlane_replication::{Access, ExtraWrites, Groups, History, Shape, Slot, Worth};
 use layout::Layout;
 use pending::{Part, Pending, Span};
@@ -115,7 +115,7 @@ enum IoKind {
 /// A device whose pages have copies on other partitions.
 pub struct Replicated<B> {
     below: B,
-    profile: Profile,
+    info: DeviceInfo,
     settings: Settings,
     layout: Layout,
     groups: Groups,
@@ -198,9 +198,9 @@ impl<B: Below> Replicated<B> {
     ///
     /// The caller guarantees that no request is in flight on `below`.
     pub fn new(below: B, settings: Settings, seed: Seed) -> Result<Self, LayerError> {
-        let under = below.device().profile();
+        let under = below.device().info();
         let layout = settings.layout(under)?;
-        let profile = Profile {
+        let info = DeviceInfo {
             name: label(settings::NAME, &under.name, &settings.to_string()),
             capacity_bytes: layout.capacity_bytes(),
             depth: under.depth.min(MOST_PENDING),
@@ -248,7 +248,7 @@ impl<B: Below> Replicated<B> {
             partitions: Vec::new(),
             slots: Vec::new(),
             below,
-            profile,
+            info,
             settings,
             layout,
         };

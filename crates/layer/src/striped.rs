@@ -26,8 +26,8 @@ use crate::error::LayerError;
 use crate::slab::{Key, Slab};
 use flashlane_base::Instant;
 use flashlane_device::{
-    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, PowerCurve, Profile,
-    Readiness, Request, RequestId, SubmitError, TimeSplit, Unit, UnitState, UnitStates,
+    AtRisk, Buffer, Completion, Counters, DataDevice, Device, DeviceInfo, Failure, Lane, Operation,
+    PowerCurve, Readiness, Request, RequestId, SubmitError, TimeSplit, Unit, UnitState, UnitStates,
 };
 pub use settings::Settings;
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ use stripes::Stripes;
 #[derive(Clone)]
 pub struct Striped<B> {
     below: B,
-    profile: Profile,
+    info: DeviceInfo,
     stripes: Stripes,
     units: UnitStates,
     pending: Slab<Pending>,
@@ -85,11 +85,11 @@ impl<B: Below> Striped<B> {
     /// # Errors
     /// [`LayerError::Unsuited`] where they cannot be.
     pub fn new(below: B, settings: Settings) -> Result<Self, LayerError> {
-        let (stripes, profile) = settings.over(below.device().profile())?;
+        let (stripes, info) = settings.over(below.device().info())?;
         let mut striped = Self {
             below,
-            units: UnitStates::new(&profile),
-            profile,
+            units: UnitStates::new(&info),
+            info,
             stripes,
             pending: Slab::new(),
             parts: Slab::new(),
@@ -103,7 +103,7 @@ impl<B: Below> Striped<B> {
         Ok(striped)
     }
 
-    /// Returns the layer over a device that `change` makes of the one below, which MUST have the same profile and
+    /// Returns the layer over a device that `change` makes of the one below, which MUST have the same info and
     /// units.
     pub fn map(self, change: impl FnOnce(B) -> B) -> Self {
         Self { below: change(self.below), ..self }
@@ -111,7 +111,7 @@ impl<B: Below> Striped<B> {
 
     /// Takes the states of units from the device below. Requires: nothing is in flight.
     fn find_units(&mut self) {
-        for lane in (0..self.profile.lanes).map(Lane) {
+        for lane in (0..self.info.lanes).map(Lane) {
             for index in 0..self.units.per_lane() {
                 let Unit { state, erases } = self.found(lane, index);
                 self.units.set(lane, index, state, erases);
@@ -139,7 +139,7 @@ impl<B: Below> Striped<B> {
         let state = match self.stripes.written(written) {
             _ if has(UnitState::Bad) => UnitState::Bad,
             // The next write begins on a multiple of the write unit: what ends elsewhere is a part of one.
-            Some(bytes) if !has(UnitState::Torn) && bytes.is_multiple_of(self.profile.write_unit_bytes) => {
+            Some(bytes) if !has(UnitState::Torn) && bytes.is_multiple_of(self.info.write_unit_bytes) => {
                 UnitState::Written { bytes }
             }
             _ => UnitState::Torn,
@@ -149,9 +149,9 @@ impl<B: Below> Striped<B> {
     }
 
     fn admit(&self, request: &Request) -> Result<(), SubmitError> {
-        self.profile.check(request)?;
-        if self.pending.len() >= self.profile.depth as usize {
-            return Err(SubmitError::Full { depth: self.profile.depth });
+        self.info.check(request)?;
+        if self.pending.len() >= self.info.depth as usize {
+            return Err(SubmitError::Full { depth: self.info.depth });
         }
         self.units.admit(request).map_err(|rule| request.refused_by(rule))
     }
@@ -308,8 +308,8 @@ fn worse(before: Result<(), Failure>, part: Result<(), Failure>, is_only: bool) 
 }
 
 impl<B: Below> Device for Striped<B> {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {

@@ -390,13 +390,9 @@ impl Run {
             doubts.push(Doubt::Unsteady { excursion: window.excursion, slope: window.slope });
         }
         if self.waited > 0 {
-            doubts.push(Doubt::DeviceFull { waited: self.waited, depth: self.profile.depth });
+            doubts.push(Doubt::DeviceFull { waited: self.waited, depth: self.info.depth });
         }
-        doubts.extend(about_flash(
-            &self.profile,
-            &self.counters,
-            Load::Made { after_writes: self.was_written },
-        ));
+        doubts.extend(about_flash(&self.info, &self.counters, Load::Made { after_writes: self.was_written }));
         let flushes: u64 = self.jobs.iter().filter_map(|job| Some(job.flushes.as_ref()?.len())).sum();
         doubts.extend(about_samples(self.samples.len(), self.requests + flushes));
         doubts

@@ -180,7 +180,7 @@ impl<'a, C: Client> Engine<'a, C> {
     }
 
     fn run(&mut self) {
-        let simulated = self.device.profile().simulated;
+        let simulated = self.device.info().simulated;
         // The first requests of a large simulated drive fault its tables in and take long.
         let mut check_after = 1;
         let mut turns = 0;
@@ -351,7 +351,7 @@ impl<'a, C: Client> Engine<'a, C> {
     /// The erase of the unit that a request is for.
     #[cold]
     fn erase_of(&self, request: Request) -> Request {
-        let unit_bytes = self.device.profile().erase_unit_bytes;
+        let unit_bytes = self.device.info().erase_unit_bytes;
         let offset_bytes = request.offset_bytes - request.offset_bytes % unit_bytes;
         Request {
             operation: Operation::Erase,
@@ -365,7 +365,7 @@ impl<'a, C: Client> Engine<'a, C> {
 
     /// The erase unit of a slot's request.
     fn unit_of(&self, slot: u32) -> u64 {
-        let unit_bytes = self.device.profile().erase_unit_bytes.max(1);
+        let unit_bytes = self.device.info().erase_unit_bytes.max(1);
         self.tasks[slot as usize].access.offset_bytes / unit_bytes
     }
 

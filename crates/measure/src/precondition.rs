@@ -18,7 +18,7 @@ use crate::recorder::Recorder;
 use crate::statistics::steady_state::{ROUNDS_MAX, Window};
 use crate::{Interruption, MeasureError, Progress, RunOptions, Watch};
 use flashlane_base::{Duration, Operation};
-use flashlane_device::{Device, Profile};
+use flashlane_device::{Device, DeviceInfo};
 use flashlane_workload::{Job, Mix, Pattern, Precondition, Stop, Workload};
 
 /// Result of preconditioning.
@@ -60,21 +60,21 @@ pub(crate) fn steady(
     watch: &mut Option<Watch<'_>>,
 ) -> (Preconditioned, Option<Interruption>) {
     let mut done = Preconditioned::default();
-    let profile = device.profile().clone();
-    let unit = profile.write_unit_bytes.max(1);
-    let size = (FILL_BYTES.next_multiple_of(unit)).min(profile.capacity_bytes / unit * unit);
+    let info = device.info().clone();
+    let unit = info.write_unit_bytes.max(1);
+    let size = (FILL_BYTES.next_multiple_of(unit)).min(info.capacity_bytes / unit * unit);
     let fill = Job::new("precondition-fill", Pattern::Sequential, Mix::WRITE, size).depth(FILL_DEPTH);
-    let accesses = FILLS * (profile.capacity_bytes / size);
+    let accesses = FILLS * (info.capacity_bytes / size);
     let fill = Workload::single(fill, accesses).seed(workload.seed);
     let (requests, _, ended) = write(device, &fill, watch);
     done.sequential_bytes = requests * size;
     if ended.is_some() {
         return (done, ended);
     }
-    let jobs = own_writes(workload, &profile);
+    let jobs = own_writes(workload, &info);
     let size = jobs.iter().map(|job| job.size_bytes).max().unwrap_or(unit);
     let stop = Stop {
-        requests: Some((profile.capacity_bytes / ROUND_PART / size).max(1)),
+        requests: Some((info.capacity_bytes / ROUND_PART / size).max(1)),
         time: Some(ROUND),
         ..Stop::default()
     };
@@ -102,8 +102,8 @@ pub(crate) fn mixed(
     workload: &Workload,
     watch: &mut Option<Watch<'_>>,
 ) -> (Preconditioned, Option<Interruption>) {
-    let profile = device.profile();
-    let (unit, capacity_bytes) = (profile.write_unit_bytes.max(1), profile.capacity_bytes);
+    let info = device.info();
+    let (unit, capacity_bytes) = (info.write_unit_bytes.max(1), info.capacity_bytes);
     let random = workload.seed.derive("mixed precondition").source();
     let mut accesses = Precondition::mixed(bytes, capacity_bytes, unit, random);
     let started = device.now();
@@ -135,7 +135,7 @@ pub(crate) fn mixed(
 }
 
 /// Returns the jobs of `workload` that write, without their reads and pauses; a random writer where there are none.
-fn own_writes(workload: &Workload, profile: &Profile) -> Vec<Job> {
+fn own_writes(workload: &Workload, info: &DeviceInfo) -> Vec<Job> {
     let plain = |job: &Job| Job {
         mix: Mix::WRITE,
         think: Duration::ZERO,
@@ -151,8 +151,8 @@ fn own_writes(workload: &Workload, profile: &Profile) -> Vec<Job> {
     if !jobs.is_empty() {
         return jobs;
     }
-    let size = workload.jobs.first().map_or(profile.write_unit_bytes, |job| job.size_bytes);
-    let size = size.next_multiple_of(profile.write_unit_bytes.max(1)).min(profile.capacity_bytes);
+    let size = workload.jobs.first().map_or(info.write_unit_bytes, |job| job.size_bytes);
+    let size = size.next_multiple_of(info.write_unit_bytes.max(1)).min(info.capacity_bytes);
     vec![Job::new("precondition", Pattern::Random, Mix::WRITE, size).depth(DEPTH)]
 }
 

@@ -5,7 +5,7 @@ use crate::options::{Progress, RunOptions, Watch};
 use crate::statistics::{BatchMeans, Sample, Samples, TimeParts};
 use crate::terms::{Claim, Lag, Terms};
 use flashlane_base::{Duration, Histogram, Instant, Operation};
-use flashlane_device::{Completion, Counters, Device, Lane, Part, Profile, TimeSplit, UnitState};
+use flashlane_device::{Completion, Counters, Device, DeviceInfo, Lane, Part, TimeSplit, UnitState};
 use flashlane_workload::{Access, Generator, Job, Turns, Workload};
 
 /// Histograms kept for each job: reads, writes, trims, flushes and appends.
@@ -110,12 +110,12 @@ fn by_field(access: Access) -> Access {
 
 impl<'a> Recorder<'a> {
     pub(crate) fn new(device: &dyn Device, workload: &Workload, options: RunOptions<'a>) -> Self {
-        let profile = device.profile();
+        let info = device.info();
         let jobs = workload
             .jobs
             .iter()
-            .map(|job| Source::new(Generator::new(job, profile.capacity_bytes, workload.seed)));
-        let (slots, shared_from) = slots(&workload.jobs, profile);
+            .map(|job| Source::new(Generator::new(job, info.capacity_bytes, workload.seed)));
+        let (slots, shared_from) = slots(&workload.jobs, info);
         let mut terms: Vec<Terms> =
             workload.jobs.iter().map(|job| Terms::new(job, workload.seed, device.now())).collect();
         let claims = slots.iter().map(|slot| terms[slot.job as usize].claim()).collect();
@@ -126,7 +126,7 @@ impl<'a> Recorder<'a> {
             claims,
             turns: Turns::of(&workload.jobs),
             shared_from,
-            unit_bytes: profile.erase_unit_bytes,
+            unit_bytes: info.erase_unit_bytes,
             left: workload.stop.requests.map_or(u64::MAX, |n| n.saturating_add(workload.warmup_requests)),
             warmup_left: workload.warmup_requests,
             time: workload.stop.time,
@@ -322,7 +322,7 @@ impl<'a> Recorder<'a> {
 /// Returns the slots of all jobs, then those of the stream that jobs share, and the index of the first of these.
 ///
 /// A job with a rate gets no more slots than the device takes requests: its accesses wait for a slot anyway.
-fn slots(jobs: &[Job], device: &Profile) -> (Vec<Slot>, u32) {
+fn slots(jobs: &[Job], device: &DeviceInfo) -> (Vec<Slot>, u32) {
     let of = |(index, job): (u32, &Job)| {
         let depth = if job.rate.is_some() { job.depth.min(device.depth) } else { job.depth };
         let erases = device.erase_unit_bytes > 0 && job.mix.changes().is_some();

@@ -30,7 +30,7 @@ use crate::{Interruption, RunOptions, Throughput};
 use client::Replayer;
 use fit::Fit;
 use flashlane_base::{Duration, Histogram};
-use flashlane_device::{Counters, Device, Profile};
+use flashlane_device::{Counters, Device, DeviceInfo};
 use flashlane_trace::Record;
 use slowdown::Passage;
 
@@ -58,8 +58,8 @@ pub enum ReplayError {
 /// Result of a replay.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// Profile of the device.
-    pub profile: Profile,
+    /// Info of the device.
+    pub info: DeviceInfo,
     /// How it was replayed.
     pub options: ReplayOptions,
     /// Changes that fitted the trace to the device.
@@ -127,23 +127,23 @@ pub fn replay(
     replay_all(device, &mut records.into_iter(), how, options)
 }
 
-/// Checks that a device with this profile takes a request of `records`, as [`replay`] with `how` would find. Reads no
+/// Checks that a device with this info takes a request of `records`, as [`replay`] with `how` would find. Reads no
 /// further than the first one that it takes.
 ///
 /// # Errors
 /// Those of [`replay`].
 pub fn check_replay(
     records: impl IntoIterator<Item = Record>,
-    profile: &Profile,
+    info: &DeviceInfo,
     how: &ReplayOptions,
 ) -> Result<(), ReplayError> {
     how.pace.check()?;
-    let mut fit = Fit::new(profile.clone(), how);
+    let mut fit = Fit::new(info.clone(), how);
     if records.into_iter().any(|record| fit.fit(&record).is_some()) {
         return Ok(());
     }
     let Fitted { records, first_refused, .. } = fit.fitted;
-    Err(ReplayError::Nothing { device: profile.name.clone(), records, first: first_refused.first().copied() })
+    Err(ReplayError::Nothing { device: info.name.clone(), records, first: first_refused.first().copied() })
 }
 
 fn replay_all(
@@ -153,13 +153,13 @@ fn replay_all(
     options: RunOptions<'_>,
 ) -> Result<Replay, ReplayError> {
     how.pace.check()?;
-    let profile = device.profile().clone();
+    let info = device.info().clone();
     let before = device.counters();
     let time_splits = options.time_splits && device.record_time_splits();
     let options = RunOptions { time_splits, ..options };
     let slots = match how.pace {
         Pace::Closed { depth } => depth,
-        _ => profile.depth.min(MOST_IN_FLIGHT),
+        _ => info.depth.min(MOST_IN_FLIGHT),
     };
     let mut replayer = Replayer::new(device, records, how, slots, options);
     let ending = drive(device, slots, &mut replayer);
@@ -170,7 +170,7 @@ fn replay_all(
     };
     if recording.requests + recording.flushes == 0 && ending.interruption.is_none() {
         let first = fitted.first_refused.first().copied();
-        return Err(ReplayError::Nothing { device: profile.name, records: fitted.records, first });
+        return Err(ReplayError::Nothing { device: info.name, records: fitted.records, first });
     }
     Ok(Replay {
         power: power(device, recording.started, recording.last),
@@ -196,7 +196,7 @@ fn replay_all(
         failed: ending.failed,
         partial: ending.interruption,
         fitted,
-        profile,
+        info,
     })
 }
 

@@ -18,14 +18,14 @@ use crate::terms::Lag;
 use crate::verify::{UNIT_MIN_BYTES, Verified, Verifying, unit_bytes};
 use crate::{Interruption, MeasureError, RunOptions};
 use flashlane_base::{Duration, Histogram, Operation};
-use flashlane_device::{Counters, DataDevice, Device, Profile};
+use flashlane_device::{Counters, DataDevice, Device, DeviceInfo};
 use flashlane_workload::{Limits, Precondition, Unfit, Workload};
 
 /// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Profile of the device.
-    pub profile: Profile,
+    /// Info of the device.
+    pub info: DeviceInfo,
     /// The workload that was run.
     pub workload: Workload,
     /// Results by job, in the workload's order.
@@ -82,17 +82,17 @@ pub struct JobRun {
 }
 
 /// Returns the limits of a device that a workload must fit.
-pub fn limits(profile: &Profile) -> Limits {
+pub fn limits(info: &DeviceInfo) -> Limits {
     Limits {
-        capacity_bytes: profile.capacity_bytes,
-        read_unit_bytes: profile.read_unit_bytes,
-        write_unit_bytes: profile.write_unit_bytes,
-        read_only: profile.read_only,
-        erase_units: profile.erase_unit_bytes > 0,
-        zones: profile.zones.is_some(),
+        capacity_bytes: info.capacity_bytes,
+        read_unit_bytes: info.read_unit_bytes,
+        write_unit_bytes: info.write_unit_bytes,
+        read_only: info.read_only,
+        erase_units: info.erase_unit_bytes > 0,
+        zones: info.zones.is_some(),
         keeps_bytes: false,
-        queues: profile.queues,
-        placement_handles: profile.placement_handles,
+        queues: info.queues,
+        placement_handles: info.placement_handles,
     }
 }
 
@@ -108,7 +108,7 @@ pub fn run(
     workload: &Workload,
     mut options: RunOptions<'_>,
 ) -> Result<Run, MeasureError> {
-    check(workload, device.profile(), false)?;
+    check(workload, device.info(), false)?;
     let (precondition, ended) = preconditioned(device, workload, &mut options);
     Ok(Run { precondition, ..measured(device, workload, options, ended) })
 }
@@ -124,9 +124,9 @@ pub fn run_verified(
     workload: &Workload,
     mut options: RunOptions<'_>,
 ) -> Result<Run, MeasureError> {
-    let profile = device.profile().clone();
-    check(workload, &profile, true)?;
-    let unit_bytes = unit_bytes(workload, &profile);
+    let info = device.info().clone();
+    check(workload, &info, true)?;
+    let unit_bytes = unit_bytes(workload, &info);
     let (precondition, ended) = preconditioned(device, workload, &mut options);
     let mut verifying = Verifying::new(device, unit_bytes, workload.seed);
     let RunOptions { samples, mut watch, time_splits } = options;
@@ -138,7 +138,7 @@ pub fn run_verified(
     let checked_bytes = verifying.verified.checked_bytes;
     if run.partial.is_none() {
         let read_back = verifying.read_back();
-        let depth = profile.depth.min(READ_BACK_DEPTH);
+        let depth = info.depth.min(READ_BACK_DEPTH);
         let done = Progress {
             requests: run.requests,
             requests_wanted: workload.stop.requests,
@@ -161,25 +161,25 @@ pub fn run_verified(
 /// Requests in flight during the read-back.
 const READ_BACK_DEPTH: u32 = 32;
 
-/// Checks that `workload` can run on a device with this profile; `keeps_bytes` says whether data written to it can be
+/// Checks that `workload` can run on a device with this info; `keeps_bytes` says whether data written to it can be
 /// read back, as a workload that verifies requires. [`run`] and [`run_verified`] begin with it.
 ///
 /// # Errors
 /// [`MeasureError::Unfit`] with the first field that does not fit.
-pub fn check(workload: &Workload, profile: &Profile, keeps_bytes: bool) -> Result<(), MeasureError> {
-    let limits = Limits { keeps_bytes, ..limits(profile) };
-    let unfit = workload.check(&limits).and_then(|()| match unverifiable(workload, profile) {
+pub fn check(workload: &Workload, info: &DeviceInfo, keeps_bytes: bool) -> Result<(), MeasureError> {
+    let limits = Limits { keeps_bytes, ..limits(info) };
+    let unfit = workload.check(&limits).and_then(|()| match unverifiable(workload, info) {
         Some(allowed) if workload.verify => {
             Err(Unfit { job: None, field: "verify", given: "true".into(), allowed })
         }
         _ => Ok(()),
     });
-    unfit.map_err(|unfit| MeasureError::Unfit { device: profile.name.clone(), unfit })
+    unfit.map_err(|unfit| MeasureError::Unfit { device: info.name.clone(), unfit })
 }
 
 /// Returns the rule that `workload` breaks where its writes cannot be verified.
-fn unverifiable(workload: &Workload, profile: &Profile) -> Option<String> {
-    if unit_bytes(workload, profile) < UNIT_MIN_BYTES {
+fn unverifiable(workload: &Workload, info: &DeviceInfo) -> Option<String> {
+    if unit_bytes(workload, info) < UNIT_MIN_BYTES {
         Some(format!("writes of multiples of at least {UNIT_MIN_BYTES} B, which hold a header"))
     } else if workload.jobs.iter().any(|job| job.mix.changes() == Some(Operation::Trim)) {
         Some("no trims: the content of a trimmed range is up to the drive".into())
@@ -213,7 +213,7 @@ fn measured(
     options: RunOptions<'_>,
     ended: Option<Interruption>,
 ) -> Run {
-    let profile = device.profile().clone();
+    let info = device.info().clone();
     let time_splits = options.time_splits && device.record_time_splits();
     let options = RunOptions { time_splits, ..options };
     let mut recorder = Recorder::new(device, workload, options);
@@ -254,7 +254,7 @@ fn measured(
         was_written: workload.precondition == Some(Precondition::Steady) || cleaned_before,
         verified: None,
         partial: ending.interruption,
-        profile,
+        info,
         workload: workload.clone(),
     }
 }

@@ -5,7 +5,7 @@ use crate::rate::per_second;
 use crate::statistics::{Band, Confidence};
 use crate::{Doubt, JobRun, Preconditioned, Run, Verified, figures};
 use flashlane_base::{Duration, Histogram};
-use flashlane_device::{Counters, Part, Profile};
+use flashlane_device::{Counters, DeviceInfo, Part};
 use flashlane_result::Warning;
 use flashlane_result::run::{
     ConfidenceRow, CounterRow, DeviceRow, JobRow, OperationRow, PreconditionRow, RUN_SCHEMA, RunResult,
@@ -47,15 +47,15 @@ impl From<&Doubt> for Warning {
 }
 
 /// Converts a device and its counters.
-pub fn device_row(profile: &Profile, counters: &Counters) -> DeviceRow {
+pub fn device_row(info: &DeviceInfo, counters: &Counters) -> DeviceRow {
     DeviceRow {
-        name: profile.name.clone(),
-        capacity_bytes: profile.capacity_bytes,
-        over_provisioning_share: profile.over_provisioning.map(|flash| flash.share),
-        read_unit_bytes: profile.read_unit_bytes,
-        write_unit_bytes: profile.write_unit_bytes,
-        depth: profile.depth,
-        simulated: profile.simulated,
+        name: info.name.clone(),
+        capacity_bytes: info.capacity_bytes,
+        over_provisioning_share: info.over_provisioning.map(|flash| flash.share),
+        read_unit_bytes: info.read_unit_bytes,
+        write_unit_bytes: info.write_unit_bytes,
+        depth: info.depth,
+        simulated: info.simulated,
         counters: CounterRow {
             write_amplification: counters.write_amplification(),
             counts: counters.0.iter().map(|&(name, count)| (name.to_owned(), count)).collect(),
@@ -74,7 +74,7 @@ impl From<&Run> for RunResult {
     fn from(run: &Run) -> Self {
         Self {
             schema: RUN_SCHEMA.into(),
-            device: device_row(&run.profile, &run.counters),
+            device: device_row(&run.info, &run.counters),
             workload: run.workload.to_string(),
             seed: run.workload.seed.0,
             requests: run.requests,

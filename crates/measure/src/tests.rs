@@ -2,7 +2,7 @@
 
 use crate::{Doubt, Interruption, JobRun, MeasureError, Progress, Run, RunOptions, closed_loop, run};
 use flashlane_base::{Duration, Instant, Operation};
-use flashlane_device::{Completion, Counters, Device, Failure, NullDevice, Profile, Request, SubmitError};
+use flashlane_device::{Completion, Counters, Device, DeviceInfo, Failure, NullDevice, Request, SubmitError};
 use flashlane_result::run::RunResult;
 use flashlane_workload::{Access, Arrivals, Job, Mix, Pattern, Stop, Workload};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 /// A device with `servers` independent servers that take `service` per request; it can fail in scripted ways.
 pub(crate) struct Scripted {
-    pub(crate) profile: Profile,
+    pub(crate) info: DeviceInfo,
     now: Instant,
     service: Duration,
     /// Factor by which each request takes longer than the one before.
@@ -38,9 +38,9 @@ pub(crate) enum Break {
 
 impl Scripted {
     pub(crate) fn new(depth: u32, servers: usize, service_us: u64) -> Self {
-        let profile = Profile { depth, simulated: true, ..Profile::new("scripted", 1 << 30, 512) };
+        let info = DeviceInfo { depth, simulated: true, ..DeviceInfo::new("scripted", 1 << 30, 512) };
         Self {
-            profile,
+            info,
             now: Instant::ZERO,
             service: Duration::from_us(service_us),
             slows: 1.0,
@@ -68,8 +68,8 @@ impl Scripted {
 }
 
 impl Device for Scripted {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {
@@ -77,9 +77,9 @@ impl Device for Scripted {
     }
 
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
-        self.profile.check(&request)?;
-        if self.in_flight.len() >= self.profile.depth as usize {
-            return Err(SubmitError::Full { depth: self.profile.depth });
+        self.info.check(&request)?;
+        if self.in_flight.len() >= self.info.depth as usize {
+            return Err(SubmitError::Full { depth: self.info.depth });
         }
         assert!(self.in_flight.iter().all(|c| c.id != request.id), "an id is used twice at a time");
         if self.how == Break::Vanishes && self.log.len() >= self.breaks_at {
@@ -196,7 +196,7 @@ fn lost_or_hung_device_ends_the_run() {
 #[test]
 fn watch_sees_progress_and_stops_the_run() {
     let mut device = Scripted::new(32, 4, 100);
-    device.profile.simulated = false;
+    device.info.simulated = false;
     let mut last = Progress::default();
     let mut watch = |progress: &Progress| {
         assert!(progress.requests >= last.requests);
@@ -344,7 +344,7 @@ fn results_are_separate_by_job_and_operation() {
 #[test]
 fn unfit_workload_submits_no_request() {
     let mut device = Scripted::new(32, 4, 100);
-    device.profile.read_only = true;
+    device.info.read_only = true;
     let writes = Job::new("writes", Pattern::Sequential, Mix::WRITE, 4096);
     let error = run(&mut device, &Workload::single(writes, 10), RunOptions::default()).unwrap_err();
     assert!(error.to_string().contains("reading only"), "{error}");

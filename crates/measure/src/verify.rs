@@ -11,8 +11,8 @@
 use flashlane_base::units::exact_bytes;
 use flashlane_base::{Instant, Operation, Seed};
 use flashlane_device::{
-    Buffer, Completion, Counters, DataDevice, Device, PowerCurve, Profile, Request, RequestId, SubmitError,
-    TimeSplit,
+    Buffer, Completion, Counters, DataDevice, Device, DeviceInfo, PowerCurve, Request, RequestId,
+    SubmitError, TimeSplit,
 };
 use flashlane_workload::{Access, Job, Pattern, Workload};
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,16 +116,16 @@ struct Pending {
 }
 
 /// Returns the largest unit that divides all writes of `workload`: each unit costs a header and a check.
-pub(crate) fn unit_bytes(workload: &Workload, profile: &Profile) -> u64 {
+pub(crate) fn unit_bytes(workload: &Workload, info: &DeviceInfo) -> u64 {
     let writes = workload.jobs.iter().filter(|job| job.mix.changes() == Some(Operation::Write));
     let unit = |job: &Job| match job.pattern {
-        Pattern::Ordered { .. } | Pattern::List(_) => profile.write_unit_bytes,
+        Pattern::Ordered { .. } | Pattern::List(_) => info.write_unit_bytes,
         _ => {
             let align = job.align_bytes.unwrap_or(job.size_bytes);
             [job.area_offset_bytes, job.shift_bytes, align].into_iter().fold(job.size_bytes, common_divisor)
         }
     };
-    writes.map(unit).reduce(common_divisor).unwrap_or(profile.write_unit_bytes)
+    writes.map(unit).reduce(common_divisor).unwrap_or(info.write_unit_bytes)
 }
 
 /// Returns the greatest common common_divisor.
@@ -277,8 +277,8 @@ impl<'a> Verifying<'a> {
 }
 
 impl Device for Verifying<'_> {
-    fn profile(&self) -> &Profile {
-        self.device.profile()
+    fn info(&self) -> &DeviceInfo {
+        self.device.info()
     }
 
     fn now(&self) -> Instant {

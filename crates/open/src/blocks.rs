@@ -6,7 +6,7 @@ use crate::options::{Access, OpenOptions};
 use crate::target::{IntoTarget, Target};
 use flashlane_base::Seed;
 use flashlane_block::{BlockOptions, BlockStore, Blocks, FormatError, Outcome};
-use flashlane_device::{DataDevice, Profile};
+use flashlane_device::{DataDevice, DeviceInfo};
 use flashlane_host::{Change, Consent};
 use flashlane_layer::{Format, Repair, StateChange, StateOptions};
 use flashlane_store::{MARK_BYTES, is_block_of_a_store};
@@ -166,14 +166,14 @@ impl OpenOptions {
 
     /// Opens a device to format. A real device with lanes keeps them where its spec gives no shape: damaged lane
     /// records are rewritten even where they hold other data. Otherwise the lanes of `lanes(…)` are formatted anew.
-    /// `accept` receives the profile of the device before anything is written.
+    /// `accept` receives the info of the device before anything is written.
     ///
     /// # Errors
     /// Those of `accept` and [`OpenError`].
     pub fn open_to_format<E: From<OpenError>>(
         &self,
         target: &Target,
-        accept: &dyn Fn(&Profile) -> Result<(), E>,
+        accept: &dyn Fn(&DeviceInfo) -> Result<(), E>,
     ) -> Result<(Opened<dyn DataDevice>, Division), E> {
         let settings = target.state_settings();
         let is_new = self.consent == Consent::NewFile || self.create_bytes.is_some();
@@ -191,7 +191,7 @@ impl OpenOptions {
         };
         let (opened, change) = self.open_with_state(target, state, accept)?;
         // `accept` was not called for a device that stores no state.
-        accept(opened.device.profile())?;
+        accept(opened.device.info())?;
         let division = match change {
             StateChange::Repaired(_) => Division::Kept,
             StateChange::New(_) | StateChange::None => Division::New,
@@ -214,7 +214,7 @@ pub fn belongs_to_store(blocks: &mut AnyBlocks) -> bool {
 /// [`BlocksError::OfStore`].
 pub fn refuse_store(blocks: &mut AnyBlocks) -> Result<(), BlocksError> {
     match belongs_to_store(blocks) {
-        true => Err(BlocksError::OfStore { device: blocks.device().profile().name.clone() }),
+        true => Err(BlocksError::OfStore { device: blocks.device().info().name.clone() }),
         false => Ok(()),
     }
 }

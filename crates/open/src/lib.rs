@@ -4,7 +4,7 @@
 //! use flashlane_open::OpenOptions;
 //!
 //! let opened = OpenOptions::new().open("sim:ssd-s,channels=16")?;
-//! assert_eq!(opened.device.profile().name, "sim:ssd-s,channels=16");
+//! assert_eq!(opened.device.info().name, "sim:ssd-s,channels=16");
 //! # Ok::<(), flashlane_open::OpenError>(())
 //! ```
 //!

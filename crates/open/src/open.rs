@@ -4,7 +4,7 @@ use crate::error::OpenError;
 use crate::options::{Access, OpenOptions};
 use crate::stack::{self, Accept, Built};
 use crate::target::{IntoTarget, Target};
-use flashlane_device::{DataDevice, Device, Interleaved, Profile};
+use flashlane_device::{DataDevice, Device, DeviceInfo, Interleaved};
 use flashlane_host::{Consent, Doubts};
 use flashlane_layer::{Backed, Format, Stack, StateChange, StateOptions};
 use std::fmt;
@@ -19,14 +19,14 @@ pub struct Opened<D: ?Sized> {
 
 impl<D: Device + ?Sized> fmt::Debug for Opened<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (profile, doubts) = (self.device.profile(), &self.doubts);
-        f.debug_struct("Opened").field("profile", profile).field("doubts", doubts).finish()
+        let (info, doubts) = (self.device.info(), &self.doubts);
+        f.debug_struct("Opened").field("info", info).field("doubts", doubts).finish()
     }
 }
 
 /// Why opening ended before a layer changed its stored state.
 enum Planned {
-    Change(Box<Profile>),
+    Change(Box<DeviceInfo>),
     Failed(OpenError),
 }
 
@@ -46,17 +46,17 @@ impl OpenOptions {
         let Built { stack, doubts, .. } =
             self.build::<OpenError>(&target, self.state_options(), &|_| Ok(()))?;
         let device = stack.into_device();
-        let device = if device.profile().lanes > 1 { Box::new(Interleaved::new(device)) } else { device };
+        let device = if device.info().lanes > 1 { Box::new(Interleaved::new(device)) } else { device };
         Ok(Opened { device, doubts })
     }
 
-    /// Returns the profile that [`open`](Self::open) would give a real device where it would first change the state
+    /// Returns the info that [`open`](Self::open) would give a real device where it would first change the state
     /// that a layer stores there: divide it into lanes, or repair them. `None` where opening changes nothing. Only
     /// reads.
     ///
     /// # Errors
     /// [`OpenError`] says what failed.
-    pub fn planned_change(&self, device: impl IntoTarget) -> Result<Option<Profile>, OpenError> {
+    pub fn planned_change(&self, device: impl IntoTarget) -> Result<Option<DeviceInfo>, OpenError> {
         let target = device.into_target(&self.policies)?;
         let settings = target.state_settings();
         let may_change = settings.format == Some(Format::Always) || settings.repair.is_some();
@@ -64,12 +64,12 @@ impl OpenOptions {
             return Ok(None);
         }
         let reading = self.clone().access(Access::ReadOnly);
-        let stop = |profile: &Profile| Err(Planned::Change(Box::new(profile.clone())));
+        let stop = |info: &DeviceInfo| Err(Planned::Change(Box::new(info.clone())));
         match stack::build(&target, &reading, self.state_options(), &stop) {
             Ok(_) => Ok(None),
-            Err(Planned::Change(profile)) => {
-                let whole = Interleaved::<Box<dyn Device>>::profile_over(&profile);
-                Ok(Some(Profile { read_only: self.access == Access::ReadOnly, ..whole }))
+            Err(Planned::Change(info)) => {
+                let whole = Interleaved::<Box<dyn Device>>::info_over(&info);
+                Ok(Some(DeviceInfo { read_only: self.access == Access::ReadOnly, ..whole }))
             }
             Err(Planned::Failed(error)) => Err(error),
         }
@@ -85,14 +85,14 @@ impl OpenOptions {
     }
 
     /// Opens as [`open_data`](Self::open_data) does. Before a real device is formatted with new lanes, `accept`
-    /// receives their profile; where it returns an error, nothing is written.
+    /// receives their info; where it returns an error, nothing is written.
     ///
     /// # Errors
     /// The errors of `accept`, and [`OpenError`].
     pub fn open_data_if<E: From<OpenError>>(
         &self,
         device: impl IntoTarget,
-        accept: &dyn Fn(&Profile) -> Result<(), E>,
+        accept: &dyn Fn(&DeviceInfo) -> Result<(), E>,
     ) -> Result<Opened<dyn DataDevice>, E> {
         let target = device.into_target(&self.policies)?;
         Ok(self.open_with_state(&target, self.state_options(), accept)?.0)

@@ -5,7 +5,7 @@ use crate::options::OpenOptions;
 use crate::own::{block_ranges, own_data};
 use crate::target::{Real, Resolved, Simulated, Target};
 use flashlane_device::spec::Spec;
-use flashlane_device::{Lane, OneLane, Profile};
+use flashlane_device::{DeviceInfo, Lane, OneLane};
 use flashlane_host::{
     Change, Consent, CreateError, Doubts, Finding, OwnData, PageCache, ZonedError, ZonedOptions,
     check_new_file, create_empty,
@@ -16,8 +16,8 @@ use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Called before a layer writes its state to the device, with the profile that the whole stack will have.
-pub(crate) type Accept<'a, E> = &'a dyn Fn(&Profile) -> Result<(), E>;
+/// Called before a layer writes its state to the device, with the info that the whole stack will have.
+pub(crate) type Accept<'a, E> = &'a dyn Fn(&DeviceInfo) -> Result<(), E>;
 
 /// A device with its layers.
 pub(crate) struct Built {
@@ -42,7 +42,7 @@ pub(crate) fn build<E: From<OpenError>>(
     };
     // An existing file stays locked from its check on; a new one is made last, which refuses one that is there by then.
     let existing = layer.file().map(|path| bytes_file(path, options)).transpose()?.flatten();
-    let accept_below = |below: &Profile| accept(&layer.planned(below).map_err(OpenError::Layer)?);
+    let accept_below = |below: &DeviceInfo| accept(&layer.planned(below).map_err(OpenError::Layer)?);
     let built = build(inner, options, state, &accept_below)?;
     let Some(path) = layer.file() else { return put_over(layer, built, target, options, state, accept) };
     let file = match existing {
@@ -73,8 +73,8 @@ fn put_over<E: From<OpenError>>(
     let is_new = options.consent == Consent::NewFile;
     let format = state.format.or(is_new.then_some(Format::Always));
     let prepared = layer.prepare(stack, StateOptions { format, ..state }).map_err(OpenError::Layer)?;
-    if let Some(profile) = prepared.change().profile() {
-        accept(profile)?;
+    if let Some(info) = prepared.change().info() {
+        accept(info)?;
     }
     let (mut seed, change) = match prepared.change() {
         // On a real device the state outlives the run, so its id must be unique.

@@ -7,7 +7,7 @@ use crate::options::{Access, OpenOptions};
 use crate::target::{IntoTarget, Target};
 use flashlane_base::units::exact_bytes;
 use flashlane_device::spec::Spec;
-use flashlane_device::{DataDevice, Device, Profile};
+use flashlane_device::{DataDevice, Device, DeviceInfo};
 use flashlane_host::{Change, Consent};
 use flashlane_layer::StateOptions;
 use flashlane_store::{CreateError, KeyValueStore, Requirements, Slices, Store, StoreOptions};
@@ -232,10 +232,10 @@ impl OpenOptions {
         self.creating(&target, |options| {
             let opened_log: RefCell<Option<NewLog>> = RefCell::default();
             // The last moment at which nothing is written.
-            let accept = |profile: &Profile| -> Result<(), StoreSpecError> {
+            let accept = |info: &DeviceInfo| -> Result<(), StoreSpecError> {
                 let mut opened = opened_log.borrow_mut();
                 if opened.is_none() {
-                    *opened = Some(self.open_new_log(&log, profile, &new)?);
+                    *opened = Some(self.open_new_log(&log, info, &new)?);
                 }
                 Ok(())
             };
@@ -252,9 +252,14 @@ impl OpenOptions {
         })
     }
 
-    /// Opens the log of a store that is created on a device with this profile, after creating its file where there is
+    /// Opens the log of a store that is created on a device with this info, after creating its file where there is
     /// none.
-    fn open_new_log(&self, log: &Target, device: &Profile, new: &NewStore) -> Result<NewLog, StoreSpecError> {
+    fn open_new_log(
+        &self,
+        log: &Target,
+        device: &DeviceInfo,
+        new: &NewStore,
+    ) -> Result<NewLog, StoreSpecError> {
         let needs = Requirements::new(device, &new.slices, &new.options)?;
         let file = match log.path().filter(|path| !path.exists()) {
             None => None,
@@ -269,7 +274,7 @@ impl OpenOptions {
         let opening = Self { consent, create_bytes: None, ..self.clone() };
         let opened = opening.through_page_cache().open_data(log);
         let opened = opened.map_err(StoreSpecError::Log)?;
-        needs.check_log(opened.device.profile(), &new.slices)?;
+        needs.check_log(opened.device.info(), &new.slices)?;
         Ok((opened, file))
     }
 

@@ -7,7 +7,7 @@ use crate::error::OpenError;
 use crate::profile::{config_named, is_profile_file};
 use crate::zoned::ZonedSettings;
 use flashlane_device::spec::{Spec, SpecError};
-use flashlane_device::{Lane, Profile, SubmitError};
+use flashlane_device::{DeviceInfo, Lane, SubmitError};
 use flashlane_host::{Created, DEPTH_DEFAULT, is_same_file};
 use flashlane_layer::{Capabilities, Layer, LayerError, StateSettings};
 use flashlane_policy::Policies;
@@ -188,18 +188,18 @@ impl Target {
         }
     }
 
-    /// Returns the profile that the device will have once its file is created with `length_bytes`, with the layers
+    /// Returns the info that the device will have once its file is created with `length_bytes`, with the layers
     /// formatted anew. The units of the file are not known before; they are taken for single bytes, so that opening may
     /// still refuse what passes here.
     ///
     /// # Errors
     /// [`OpenError::CreateSimulated`], and [`OpenError::Layer`] where a layer cannot be put over such a file.
-    pub fn planned(&self, length_bytes: u64) -> Result<Profile, OpenError> {
+    pub fn planned(&self, length_bytes: u64) -> Result<DeviceInfo, OpenError> {
         match &self.resolved {
             Resolved::Simulated(_) => Err(OpenError::CreateSimulated { spec: self.to_string() }),
             Resolved::Real(real) => {
                 let name = real.path.display().to_string();
-                Ok(Profile { depth: DEPTH_DEFAULT, ..Profile::new(name, length_bytes, 1) })
+                Ok(DeviceInfo { depth: DEPTH_DEFAULT, ..DeviceInfo::new(name, length_bytes, 1) })
             }
             Resolved::Layered { layer, inner, .. } => Ok(layer.planned(&inner.planned(length_bytes)?)?),
         }

@@ -110,7 +110,7 @@ impl<'a> Bench<'a> {
 
     /// Returns whether the device's time is real.
     pub(crate) fn is_real(&self) -> bool {
-        !self.device.profile().simulated
+        !self.device.info().simulated
     }
 
     /// Returns the measurements so far.
@@ -136,18 +136,18 @@ impl<'a> Bench<'a> {
 
     /// Size of the smallest read.
     pub fn sector_bytes(&self) -> u64 {
-        self.device.profile().read_unit_bytes.max(512)
+        self.device.info().read_unit_bytes.max(512)
     }
 
     /// Returns the unit of reads, or of writes.
     pub(crate) fn unit_bytes(&self, writes: bool) -> u64 {
-        let profile = self.device.profile();
-        if writes { profile.write_unit_bytes.max(self.sector_bytes()) } else { self.sector_bytes() }
+        let info = self.device.info();
+        if writes { info.write_unit_bytes.max(self.sector_bytes()) } else { self.sector_bytes() }
     }
 
     /// Returns the most requests that an experiment has in flight: the device's queue depth, at most 64.
     pub fn depth(&self) -> u32 {
-        self.device.profile().depth.min(IN_FLIGHT_MAX)
+        self.device.info().depth.min(IN_FLIGHT_MAX)
     }
 
     /// Submits requests at one time and waits for all. Returns the time until the last completion.
@@ -446,8 +446,7 @@ impl<'a> Bench<'a> {
     pub fn flush_and_pause(&mut self) -> Result<(), Interruption> {
         self.flush()?;
         // chen11 (section 3.2) pauses five seconds, which costs nothing in virtual time.
-        let pause =
-            if self.device.profile().simulated { Duration::from_s(5) } else { Duration::from_ms(200) };
+        let pause = if self.device.info().simulated { Duration::from_s(5) } else { Duration::from_ms(200) };
         self.pause(pause);
         Ok(())
     }

@@ -118,7 +118,7 @@ fn mean_overlap(length: f64, later: f64, deviation: f64) -> f64 {
 
 /// Trims the end of the drive, whose reads then need no flash; `None` on a drive without trim.
 fn trim_end(bench: &mut Bench<'_>, area: Area, page_bytes: u64) -> Result<Option<Area>, Interruption> {
-    let capacity_bytes = bench.device().profile().capacity_bytes;
+    let capacity_bytes = bench.device().info().capacity_bytes;
     let trimmed = Area {
         offset_bytes: (capacity_bytes - TRIMMED_BYTES) / page_bytes * page_bytes,
         length_bytes: TRIMMED_BYTES,

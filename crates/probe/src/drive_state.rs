@@ -33,7 +33,7 @@ impl DriveState {
         }
         let mut random = seed.derive("state").source();
         let sector = bench.sector_bytes();
-        let places = bench.device().profile().capacity_bytes / sector;
+        let places = bench.device().info().capacity_bytes / sector;
         for _ in 0..READS {
             bench.one(Access::read(random.below(places) * sector, sector))?;
         }

@@ -55,7 +55,7 @@ fn measure(
     let mut is_timed = true;
     let mut rates = |jobs: Vec<Job>| -> Result<Vec<f64>, Interruption> {
         let mut stop = Stop::after(requests);
-        stop.time = (!bench.device().profile().simulated).then_some(LONGEST);
+        stop.time = (!bench.device().info().simulated).then_some(LONGEST);
         let workload = Workload::new(jobs, stop).seed(Seed(bench.random().bits()));
         let run = bench.run(&workload)?;
         bench.flush_and_pause()?;

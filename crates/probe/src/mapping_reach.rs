@@ -52,7 +52,7 @@ const STANDARD_ERRORS: f64 = 2.0;
 
 /// Measures the reach.
 pub(crate) fn find(bench: &mut Bench<'_>) -> Result<(Finding, Option<Figure>), Interruption> {
-    let capacity_bytes = bench.device().profile().capacity_bytes;
+    let capacity_bytes = bench.device().info().capacity_bytes;
     let Some(without_flash_us) = without_flash_us(bench)? else {
         let why = "the drive has no trim: a read without flash, as of a cache, cannot be told from others";
         return Ok((Finding::not_determined(why), None));
@@ -104,7 +104,7 @@ pub(crate) fn find(bench: &mut Bench<'_>) -> Result<(Finding, Option<Figure>), I
 /// Returns how long a read takes of space that holds nothing, where the drive has trim. The map of such a place may be
 /// on flash, too, so that only reads that are repeated count.
 fn without_flash_us(bench: &mut Bench<'_>) -> Result<Option<f64>, Interruption> {
-    let capacity_bytes = bench.device().profile().capacity_bytes;
+    let capacity_bytes = bench.device().info().capacity_bytes;
     let length_bytes = WARM_BYTES;
     let span = Span { offset_bytes: (capacity_bytes / length_bytes - 1) * length_bytes, length_bytes };
     if !bench.trim(span.offset_bytes, length_bytes)? {

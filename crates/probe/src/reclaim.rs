@@ -63,7 +63,7 @@ pub(crate) fn find(bench: &mut Bench<'_>, known: Known) -> Result<(Finding, Figu
     for _ in 0..ROUNDS {
         overwrite(bench)?;
     }
-    let capacity_bytes = bench.device().profile().capacity_bytes;
+    let capacity_bytes = bench.device().info().capacity_bytes;
     bench.trim_to(capacity_bytes)?;
     let (unit, rewrites) = match known.policy {
         Some(Policy::Lba) => at_several_places(bench, known.page_bytes)?,
@@ -87,14 +87,14 @@ pub(crate) fn find(bench: &mut Bench<'_>, known: Known) -> Result<(Finding, Figu
 
 /// Overwrites the whole drive in order.
 fn overwrite(bench: &mut Bench<'_>) -> Result<(), Interruption> {
-    let (requests, depth) = (bench.device().profile().capacity_bytes / FILL_BYTES, bench.depth());
+    let (requests, depth) = (bench.device().info().capacity_bytes / FILL_BYTES, bench.depth());
     bench.stream((0..requests).map(|i| Access::write(i * FILL_BYTES, FILL_BYTES)), depth)?;
     bench.flush_and_pause()
 }
 
 /// Looks for the unit at places that need not share a die: all have to show the same.
 fn at_several_places(bench: &mut Bench<'_>, page_bytes: u64) -> Result<Seen, Interruption> {
-    let pages = bench.device().profile().capacity_bytes / page_bytes;
+    let pages = bench.device().info().capacity_bytes / page_bytes;
     let mut units: Vec<usize> = Vec::new();
     for place in [pages - 1, pages / 2] {
         let mut rewrites = Rewrites::new(place * page_bytes, page_bytes);
@@ -135,7 +135,7 @@ fn at_place(bench: &mut Bench<'_>, rewrites: &mut Rewrites) -> Result<Option<Rec
 
 /// Looks for the unit in the writes that each die takes, where these are known, or in all writes.
 fn over_all_dies(bench: &mut Bench<'_>, known: Known) -> Result<Seen, Interruption> {
-    let pages = (bench.device().profile().capacity_bytes / known.page_bytes) as usize;
+    let pages = (bench.device().info().capacity_bytes / known.page_bytes) as usize;
     // More than the drive holds.
     let many = pages + pages / 2;
     let of_dies = known.stripe.map(|stripe| stripe.stripe_pages * DIE_CHUNKS_MIN);

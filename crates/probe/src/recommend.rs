@@ -358,7 +358,7 @@ fn recommendation(
     Recommendation {
         request_bytes: cell.request_bytes,
         queue_depth: cell.depth,
-        queue_depth_max: Some(session.bench().device().profile().depth),
+        queue_depth_max: Some(session.bench().device().info().depth),
         rate: Rate::from(measured),
         range_bytes_per_s: measured.range_bytes_per_s,
         p99_bound_ns: bound.map(|bound| bound.as_ns() as f64),

@@ -84,7 +84,7 @@ impl Outcome {
 
 /// Writes a drive that holds nothing until its rate falls. Leaves it trimmed, where it can be.
 pub(crate) fn find(bench: &mut Bench<'_>, state: DriveState) -> Result<Outcome, Interruption> {
-    let capacity_bytes = bench.device().profile().capacity_bytes;
+    let capacity_bytes = bench.device().info().capacity_bytes;
     if !state.is_never_written() {
         if !bench.trim_to(capacity_bytes)? {
             return Ok(Outcome::open("the drive holds data, and takes no trim: writes have to wait for GC"));
@@ -289,7 +289,7 @@ struct Writer {
 
 impl Writer {
     fn new(bench: &Bench<'_>) -> Self {
-        let capacity_bytes = bench.device().profile().capacity_bytes;
+        let capacity_bytes = bench.device().info().capacity_bytes;
         let unit_bytes = bench.unit_bytes(true);
         let least =
             (capacity_bytes / SEGMENTS_OF_DRIVE).max(SEGMENT_BYTES_MIN).min(capacity_bytes / SEGMENTS_MIN);

@@ -11,7 +11,7 @@ use crate::stage::Stage;
 use crate::structure::Structure;
 use crate::{Medium, Options, ProbeError, Progress, destructive, readahead, recommend};
 use flashlane_base::Seed;
-use flashlane_device::{Device, Profile};
+use flashlane_device::{Device, DeviceInfo};
 use flashlane_measure::{Interruption as Measuring, about_settings};
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{DeviceRow, Finding, PROBE_SCHEMA, ProbeResult};
@@ -30,17 +30,17 @@ const AREA_BYTES_MIN: u64 = 4 * AREA_UNIT_BYTES;
 /// # Errors
 /// [`ProbeError::TooSmall`] where the drive is too small.
 pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeResult, ProbeError> {
-    let capacity_bytes = device.profile().capacity_bytes;
+    let capacity_bytes = device.info().capacity_bytes;
     // The space after the area is trimmed for the link.
     let area_bytes = AREA_BYTES.min(capacity_bytes * 3 / 4) / AREA_UNIT_BYTES * AREA_UNIT_BYTES;
     if area_bytes < AREA_BYTES_MIN {
         let needed_bytes = (AREA_BYTES_MIN * 4).div_ceil(3);
         return Err(ProbeError::TooSmall { capacity_bytes, needed_bytes });
     }
-    let may_write = options.may_write && !device.profile().read_only;
+    let may_write = options.may_write && !device.info().read_only;
     let settings = settings(&options, may_write, capacity_bytes);
-    let row = device_row(device.profile(), &options, may_write);
-    let changed_settings = about_settings(device.profile());
+    let row = device_row(device.info(), &options, may_write);
+    let changed_settings = about_settings(device.info());
     let mut full_drive = options.full_drive.take();
     let started = device.now();
     // The watch is called between stages and, by the bench, within them.
@@ -118,11 +118,11 @@ fn reason(interruption: &Interruption, name: &str) -> String {
     }
 }
 
-fn device_row(profile: &Profile, options: &Options<'_>, may_write: bool) -> DeviceRow {
+fn device_row(info: &DeviceInfo, options: &Options<'_>, may_write: bool) -> DeviceRow {
     DeviceRow {
-        name: profile.name.clone(),
-        capacity_bytes: profile.capacity_bytes,
-        simulated: profile.simulated,
+        name: info.name.clone(),
+        capacity_bytes: info.capacity_bytes,
+        simulated: info.simulated,
         read_only: !may_write,
         medium: options.medium.name().into(),
         never_written_share: options.never_written_share,

@@ -193,7 +193,7 @@ impl WriteHistory {
 /// Writes mixed requests at random to the whole device until the stale data of the probe's experiments is used up, or
 /// costs nothing as the drive has room, and the rounds are steady, or the budget ends.
 pub(crate) fn precondition(bench: &mut Bench<'_>, history: &mut WriteHistory) -> Result<(), Interruption> {
-    let capacity_bytes = bench.device().profile().capacity_bytes;
+    let capacity_bytes = bench.device().info().capacity_bytes;
     let (start, mut rounds) = (bench.device().now(), Vec::new());
     while rounds.len() < ROUNDS_MAX {
         if bench.is_real() && bench.device().now().since(start) >= history.budget.precondition {
@@ -217,7 +217,7 @@ fn write_mixed(
     history: &mut WriteHistory,
     bytes: u64,
 ) -> Result<(u64, Duration), Interruption> {
-    let (capacity_bytes, unit) = (bench.device().profile().capacity_bytes, bench.unit_bytes(true));
+    let (capacity_bytes, unit) = (bench.device().info().capacity_bytes, bench.unit_bytes(true));
     let random = Seed(bench.random().bits()).source();
     let writes = Precondition::mixed(bytes, capacity_bytes, unit, random);
     let (mut written, time) = (0, history.budget.precondition / ROUNDS as u64);
@@ -263,7 +263,7 @@ pub(crate) fn sustained(
     history: &mut WriteHistory,
     cell: &GridCell,
 ) -> Result<PointMeasurement, Interruption> {
-    let capacity_bytes = bench.device().profile().capacity_bytes;
+    let capacity_bytes = bench.device().info().capacity_bytes;
     let has_room = history.has_room(bench);
     let mut requests = round_requests(bench, history, cell, has_room);
     let lead_in = history.lead_in(cell);

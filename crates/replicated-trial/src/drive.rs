@@ -9,8 +9,8 @@
 use crate::SECTOR;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{
-    AtRisk, Buffer, Completion, DataDevice, Device, Failure, Lane, NullDevice, Operation, Profile, Request,
-    RequestId, SubmitError,
+    AtRisk, Buffer, Completion, DataDevice, Device, DeviceInfo, Failure, Lane, NullDevice, Operation,
+    Request, RequestId, SubmitError,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,7 +23,7 @@ struct InFlight {
 
 /// A drive with a volatile write cache.
 pub struct CachedDrive {
-    profile: Profile,
+    info: DeviceInfo,
     now: Instant,
     /// Content as read, and content after a power cut.
     cached: Vec<u8>,
@@ -48,10 +48,10 @@ fn span(request: &Request) -> Range<usize> {
 impl CachedDrive {
     /// Creates a drive of zeros in `parts` parts.
     pub fn new(capacity_bytes: u64, parts: u32, depth: u32, seed: Seed) -> Self {
-        let profile =
-            Profile { name: "cached:".into(), depth, ..NullDevice::new(capacity_bytes).profile().clone() };
+        let info =
+            DeviceInfo { name: "cached:".into(), depth, ..NullDevice::new(capacity_bytes).info().clone() };
         Self {
-            profile,
+            info,
             now: Instant::ZERO,
             cached: vec![0; capacity_bytes as usize],
             medium: vec![0; capacity_bytes as usize],
@@ -76,11 +76,11 @@ impl CachedDrive {
         request: Request,
         buffer: Option<Buffer>,
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
-        if let Err(error) = self.profile.check(&request) {
+        if let Err(error) = self.info.check(&request) {
             return Err((error, buffer));
         }
-        if self.in_flight.len() >= self.profile.depth as usize {
-            return Err((SubmitError::Full { depth: self.profile.depth }, buffer));
+        if self.in_flight.len() >= self.info.depth as usize {
+            return Err((SubmitError::Full { depth: self.info.depth }, buffer));
         }
         let writes = |request: &Request| matches!(request.operation, Operation::Write | Operation::Trim);
         if writes(&request) {
@@ -91,7 +91,7 @@ impl CachedDrive {
                 assert!(own.end <= other.start || other.end <= own.start, "{request:?} overlaps {other:?}");
             }
         }
-        let part_bytes = self.profile.capacity_bytes / self.busy_until.len() as u64;
+        let part_bytes = self.info.capacity_bytes / self.busy_until.len() as u64;
         let part = ((request.offset_bytes / part_bytes) as usize).min(self.busy_until.len() - 1);
         let began = self.now.max(self.busy_until[part]);
         if self.random.chance(0.1) {
@@ -153,8 +153,8 @@ impl CachedDrive {
 }
 
 impl Device for CachedDrive {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {

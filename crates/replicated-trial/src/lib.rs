@@ -91,8 +91,8 @@ pub fn run_trial<D: DataDevice>(
     seed: Seed,
     load: Load,
 ) -> Tally {
-    let sectors = device.profile().capacity_bytes / SECTOR;
-    let depth = u64::from(device.profile().depth.min(24));
+    let sectors = device.info().capacity_bytes / SECTOR;
+    let depth = u64::from(device.info().depth.min(24));
     let mut trial = Trial {
         device: Some(device),
         reopen,

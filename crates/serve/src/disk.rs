@@ -216,7 +216,7 @@ impl<D: DataDevice> Disk<D> {
         self.completions = completions;
         // Each once: the device may still be full.
         for _ in 0..self.ready.len() {
-            if self.in_flight >= self.device.profile().depth {
+            if self.in_flight >= self.device.info().depth {
                 break;
             }
             let Some(id) = self.ready.pop_front() else { break };
@@ -284,7 +284,7 @@ impl<D: DataDevice> Disk<D> {
 
     /// Submits the next request of a task, or ends it. `now` is when its last request was done.
     fn go_on(&mut self, id: usize, now: Instant) {
-        if self.in_flight >= self.device.profile().depth {
+        if self.in_flight >= self.device.info().depth {
             return self.ready.push_back(id);
         }
         loop {

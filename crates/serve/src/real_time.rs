@@ -11,8 +11,8 @@
 
 use flashlane_base::{Duration, Instant};
 use flashlane_device::{
-    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Lane, Profile, Request, RequestId, SubmitError,
-    Unit,
+    AtRisk, Buffer, Completion, Counters, DataDevice, Device, DeviceInfo, Lane, Request, RequestId,
+    SubmitError, Unit,
 };
 use flashlane_host::Clock;
 use std::collections::VecDeque;
@@ -44,7 +44,7 @@ const LOOK: Duration = Duration::from_us(20);
 pub struct RealTime<D, C = Clock> {
     inner: D,
     clock: C,
-    profile: Profile,
+    info: DeviceInfo,
     /// Real time for each simulated time.
     slowdown: u32,
     /// Time of the clock, and of the device, at the start.
@@ -68,19 +68,10 @@ impl<D: Device, C: WallClock> RealTime<D, C> {
     /// The slowdown is 0, or the time of `inner` is not virtual.
     pub fn with_clock(inner: D, slowdown: u32, clock: C) -> Self {
         assert!(slowdown > 0, "time stands still");
-        assert!(inner.profile().simulated, "only virtual time can be paced");
-        let profile = Profile { simulated: false, ..inner.profile().clone() };
+        assert!(inner.info().simulated, "only virtual time can be paced");
+        let info = DeviceInfo { simulated: false, ..inner.info().clone() };
         let start = (clock.now(), inner.now());
-        Self {
-            inner,
-            clock,
-            profile,
-            slowdown,
-            start,
-            in_flight: 0,
-            due: VecDeque::new(),
-            reaped: Vec::new(),
-        }
+        Self { inner, clock, info, slowdown, start, in_flight: 0, due: VecDeque::new(), reaped: Vec::new() }
     }
 
     /// Returns the factor by which times are stretched.
@@ -121,8 +112,8 @@ impl<D: Device, C: WallClock> RealTime<D, C> {
 }
 
 impl<D: Device, C: WallClock> Device for RealTime<D, C> {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {

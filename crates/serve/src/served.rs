@@ -11,7 +11,7 @@ use crate::options::Options;
 use crate::stats::Stats;
 use crate::task::Tag;
 use flashlane_base::{Duration, Histogram, Instant};
-use flashlane_device::{Counters, DataDevice, Profile};
+use flashlane_device::{Counters, DataDevice, DeviceInfo};
 use flashlane_host::Clock;
 
 /// Longest wait for a real device before clients are looked at.
@@ -45,9 +45,9 @@ pub struct Served<D> {
 impl<D: DataDevice> Served<D> {
     /// Serves a device without erase units, and with one lane.
     pub(crate) fn new(device: D, options: &Options) -> Self {
-        let profile = device.profile();
-        assert!(profile.erase_unit_bytes == 0 && profile.lanes == 1, "a served device takes writes anywhere");
-        let export = export_of(profile, options);
+        let info = device.info();
+        assert!(info.erase_unit_bytes == 0 && info.lanes == 1, "a served device takes writes anywhere");
+        let export = export_of(info, options);
         Self {
             disk: Disk::new(device, export.clone(), options.data_bytes),
             export,
@@ -92,9 +92,9 @@ impl<D: DataDevice> Served<D> {
         &self.export
     }
 
-    /// Returns the profile of the device.
-    pub fn profile(&self) -> &Profile {
-        self.disk.device().profile()
+    /// Returns the info of the device.
+    pub fn info(&self) -> &DeviceInfo {
+        self.disk.device().info()
     }
 
     /// Returns the time of the device.
@@ -210,14 +210,14 @@ impl<D: DataDevice> Served<D> {
 }
 
 /// Returns what clients see of a device.
-fn export_of(profile: &Profile, options: &Options) -> Export {
-    let (read, write) = (profile.read_unit_bytes, profile.write_unit_bytes);
+fn export_of(info: &DeviceInfo, options: &Options) -> Export {
+    let (read, write) = (info.read_unit_bytes, info.write_unit_bytes);
     // Both are powers of two on nearly every device.
     let unit_bytes = if write.is_multiple_of(read) { write } else { read * write };
     Export {
-        size_bytes: profile.capacity_bytes / unit_bytes * unit_bytes,
+        size_bytes: info.capacity_bytes / unit_bytes * unit_bytes,
         unit_bytes,
-        is_read_only: profile.read_only || options.read_only,
+        is_read_only: info.read_only || options.read_only,
         description: options.description.clone(),
     }
 }

@@ -61,7 +61,7 @@ impl Run {
     fn of(state: &str, work: Work, lanes: u64, accesses: u64) -> Self {
         let settings = [("initial.state".to_owned(), state.to_owned())];
         let mut device = Sdf::new(&profile::load("sdf", &settings).expect("a shipped profile"), Seed(1));
-        let unit_bytes = device.profile().erase_unit_bytes;
+        let unit_bytes = device.info().erase_unit_bytes;
         let mut clients: Vec<Client> = (0..lanes)
             .map(|lane| Client {
                 random: Seed(lane).derive("client").source(),
@@ -132,7 +132,7 @@ impl Run {
 
 /// Begins a client's next access.
 fn next(device: &mut Sdf, client: &mut Client, lane: u64, work: Work) {
-    let (unit_bytes, capacity) = (device.profile().erase_unit_bytes, device.profile().capacity_bytes);
+    let (unit_bytes, capacity) = (device.info().erase_unit_bytes, device.info().capacity_bytes);
     client.began = device.now();
     client.erased = false;
     let here = Lane(lane as u32);

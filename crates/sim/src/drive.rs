@@ -27,7 +27,7 @@ use crate::table_memory::MakeError;
 use counters::Counts;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
-    AtRisk, Completion, Counters, Device, Lane, Operation, OverProvisioning, Part, PowerCurve, Profile,
+    AtRisk, Completion, Counters, Device, DeviceInfo, Lane, Operation, OverProvisioning, Part, PowerCurve,
     Request, RequestId, SubmitError, TimeSplit,
 };
 use idle::IdleDies;
@@ -117,7 +117,7 @@ impl Drive {
         Ok(Self {
             config: config.clone(),
             transfers,
-            kernel: DriveKernel::new(profile(config), config, &geometry, seed),
+            kernel: DriveKernel::new(info(config), config, &geometry, seed),
             volatile: Volatile::new(config, &geometry, transfers, idle_gc, Counts::default()),
             translation,
             geometry,
@@ -167,7 +167,7 @@ impl Drive {
                 }
             }
             Operation::Trim | Operation::Flush => self.transfers.transfer_in(&mut self.kernel, slot, 0),
-            operation => unreachable!("the profile has no erase units: submit refused the {operation}"),
+            operation => unreachable!("the drive has no erase units: submit refused the {operation}"),
         }
     }
 
@@ -356,7 +356,7 @@ impl Drive {
     /// What has completed and is not on flash.
     fn unflushed(&self) -> Vec<AtRisk> {
         let unit_bytes = self.transfers.unit_bytes;
-        let capacity_bytes = self.kernel.profile().capacity_bytes;
+        let capacity_bytes = self.kernel.info().capacity_bytes;
         let at_risk = self.volatile.writes.at_risk().map(|(lpn, first_write)| {
             let offset_bytes = u64::from(lpn.0) * unit_bytes;
             let length_bytes = unit_bytes.min(capacity_bytes - offset_bytes);
@@ -366,8 +366,8 @@ impl Drive {
     }
 }
 
-fn profile(config: &DriveConfig) -> Profile {
-    Profile {
+fn info(config: &DriveConfig) -> DeviceInfo {
+    DeviceInfo {
         depth: config.link.depth,
         queues: config.queue_count(),
         placement_handles: config.handle_count(),
@@ -376,7 +376,7 @@ fn profile(config: &DriveConfig) -> Profile {
             .over_provisioning()
             .map(|share| OverProvisioning { share, change: config.over_provisioning_change }),
         begins_written: config.initial.state != InitialState::Fresh,
-        ..Profile::new(format!("sim:{}", config.name), config.capacity.0, config.sector.0)
+        ..DeviceInfo::new(format!("sim:{}", config.name), config.capacity.0, config.sector.0)
     }
 }
 
@@ -452,8 +452,8 @@ impl FrontEnd for Drive {
 }
 
 impl Device for Drive {
-    fn profile(&self) -> &Profile {
-        self.kernel.profile()
+    fn info(&self) -> &DeviceInfo {
+        self.kernel.info()
     }
 
     fn now(&self) -> Instant {

@@ -8,7 +8,7 @@
 //! - time never goes back, and of events at one time those of the link go first;
 //! - a request is in the table from `submit` to its completion, which is reported exactly once, also where power is
 //!   cut;
-//! - no more requests are in flight than the profile's depth.
+//! - no more requests are in flight than the drive's depth.
 
 mod event_loop;
 
@@ -24,7 +24,7 @@ use crate::nand::{FlashArray, FlashOperation, Geometry, Owner, Program};
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::{
-    Completion, Failure, Lane, Operation, Part, PlacementHandle, PowerCurve, Profile, QueueId, Request,
+    Completion, DeviceInfo, Failure, Lane, Operation, Part, PlacementHandle, PowerCurve, QueueId, Request,
     RequestId, SubmitError, TimeSplit,
 };
 use flashlane_policy::scheduling::Class;
@@ -118,7 +118,7 @@ struct Volatile<S> {
 /// The kernel; `S` is the state that the front end keeps of a request.
 #[derive(Clone)]
 pub(crate) struct Kernel<S> {
-    profile: Profile,
+    info: DeviceInfo,
     now: Instant,
     trace_hash: u64,
     submission: Submission,
@@ -141,10 +141,10 @@ pub(crate) struct Kernel<S> {
 
 impl<S> Kernel<S> {
     /// Requires: `config` is validated.
-    pub(crate) fn new(profile: Profile, config: &DriveConfig, geometry: &Geometry, seed: Seed) -> Self {
+    pub(crate) fn new(info: DeviceInfo, config: &DriveConfig, geometry: &Geometry, seed: Seed) -> Self {
         let idle_drain = config.buffer.as_ref().and_then(|buffer| buffer.idle_drain);
         Self {
-            profile,
+            info,
             now: Instant::ZERO,
             trace_hash: 0,
             submission: Submission::new(&config.host, seed),
@@ -168,13 +168,13 @@ impl<S> Kernel<S> {
         }
     }
 
-    pub(crate) fn profile(&self) -> &Profile {
-        &self.profile
+    pub(crate) fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     /// Changes the name that results give the drive.
     pub(crate) fn set_name(&mut self, name: String) {
-        self.profile.name = name;
+        self.info.name = name;
     }
 
     #[inline]
@@ -234,11 +234,11 @@ impl<S> Kernel<S> {
     /// Checks whether a request can be accepted.
     ///
     /// # Errors
-    /// [`SubmitError`] where the profile or the depth forbids it.
+    /// [`SubmitError`] where the drive's info or its depth forbids it.
     pub(crate) fn check(&self, request: &Request) -> Result<(), SubmitError> {
-        self.profile.check(request)?;
-        match self.volatile.in_flight == self.profile.depth {
-            true => Err(SubmitError::Full { depth: self.profile.depth }),
+        self.info.check(request)?;
+        match self.volatile.in_flight == self.info.depth {
+            true => Err(SubmitError::Full { depth: self.info.depth }),
             false => Ok(()),
         }
     }
@@ -250,7 +250,7 @@ impl<S> Kernel<S> {
     where
         S: Default,
     {
-        debug_assert!(self.volatile.in_flight < self.profile.depth, "check refuses what is too much");
+        debug_assert!(self.volatile.in_flight < self.info.depth, "check refuses what is too much");
         self.volatile.in_flight += 1;
         if let Some(meter) = &mut self.meter
             && self.volatile.in_flight == 1

@@ -4,7 +4,7 @@
 //! `checks` has the order of the checks, and the rules over several sections.
 //!
 //! A profile here is a drive's file. The properties that the drive built from it reports are a
-//! `flashlane_device::Profile`.
+//! `flashlane_device::DeviceInfo`.
 //!
 //! [`DriveConfig`]: crate::DriveConfig
 

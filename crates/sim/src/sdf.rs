@@ -25,8 +25,8 @@ use crate::nand::{Correction, FlashOperation, Geometry};
 use engine::Engine;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
-    AtRisk, Completion, Counters, Device, Failure, Lane, Operation, PowerCurve, Profile, Request, RequestId,
-    SubmitError, TimeSplit, Unit, UnitState, UnitStates,
+    AtRisk, Completion, Counters, Device, DeviceInfo, Failure, Lane, Operation, PowerCurve, Request,
+    RequestId, SubmitError, TimeSplit, Unit, UnitState, UnitStates,
 };
 use job::Job;
 use shape::Shape;
@@ -67,21 +67,21 @@ impl Sdf {
     pub fn new(config: &DriveConfig, seed: Seed) -> Self {
         let lanes = config.lanes.as_ref().expect("a profile without [lanes] is that of a Drive");
         let shape = Shape::new(config);
-        let profile = Profile {
+        let info = DeviceInfo {
             write_unit_bytes: shape.unit_bytes,
             lanes: config.lane_count(),
             erase_unit_bytes: shape.unit_bytes,
             depth: config.link.depth,
             queues: config.queue_count(),
             simulated: true,
-            ..Profile::new(
+            ..DeviceInfo::new(
                 format!("sim:{}", config.name),
                 u64::from(shape.units) * shape.unit_bytes,
                 lanes.read_unit.unwrap_or(config.flash.page).0,
             )
         };
         let engines = Engine::all(config, &shape, seed);
-        let mut units = UnitStates::new(&profile);
+        let mut units = UnitStates::new(&info);
         let state = match config.initial.state {
             InitialState::Full => UnitState::Written { bytes: shape.unit_bytes },
             _ => UnitState::ERASED,
@@ -94,7 +94,7 @@ impl Sdf {
         }
         Self {
             shape,
-            kernel: Kernel::new(profile, config, &Geometry::new(config), seed),
+            kernel: Kernel::new(info, config, &Geometry::new(config), seed),
             correction: Correction::new(config, seed),
             engines,
             units,
@@ -160,8 +160,8 @@ impl FrontEnd for Sdf {
 }
 
 impl Device for Sdf {
-    fn profile(&self) -> &Profile {
-        self.kernel.profile()
+    fn info(&self) -> &DeviceInfo {
+        self.kernel.info()
     }
 
     fn now(&self) -> Instant {
@@ -169,7 +169,7 @@ impl Device for Sdf {
     }
 
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
-        self.kernel.profile().check(&request)?;
+        self.kernel.info().check(&request)?;
         if request.operation == Operation::Trim {
             return Err(SubmitError::Unsupported { operation: Operation::Trim });
         }

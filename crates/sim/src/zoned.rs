@@ -35,8 +35,8 @@ use crate::nand::{Correction, FlashOperation, Geometry, PageType, page_types};
 use commands::Commands;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
-    AtRisk, Completion, Counters, Device, Failure, Lane, Operation, PowerCurve, Profile, Request, RequestId,
-    Rule, SubmitError, TimeSplit, Unit, UnitState, UnitStates, Zone, ZoneLimits, ZoneState,
+    AtRisk, Completion, Counters, Device, DeviceInfo, Failure, Lane, Operation, PowerCurve, Request,
+    RequestId, Rule, SubmitError, TimeSplit, Unit, UnitState, UnitStates, Zone, ZoneLimits, ZoneState,
 };
 use job::Job;
 use shape::{Shape, ZoneId};
@@ -94,8 +94,8 @@ impl Zoned {
         let times = config.zones.clone().expect("a profile without [zones] is that of another drive");
         let shape = Shape::new(config, &times);
         let is_full = config.initial.state == InitialState::Full;
-        let profile = profile(config, &times, &shape, is_full);
-        let mut units = UnitStates::new(&profile);
+        let info = info(config, &times, &shape, is_full);
+        let mut units = UnitStates::new(&info);
         let mut states = ZoneStates::new(shape.zones, times.max_open, times.max_active);
         let mut writes = vec![ZoneWrites::default(); shape.zones as usize];
         if is_full {
@@ -107,7 +107,7 @@ impl Zoned {
             }
         }
         Self {
-            kernel: Kernel::new(profile, config, &Geometry::new(config), seed),
+            kernel: Kernel::new(info, config, &Geometry::new(config), seed),
             correction: Correction::new(config, seed),
             page_types: page_types(config),
             wear: Wear::new(config, &times, shape.zones, seed),
@@ -216,8 +216,8 @@ impl Zoned {
 }
 
 /// What the drive reports of itself.
-fn profile(config: &DriveConfig, zones: &ZonesConfig, shape: &Shape, is_full: bool) -> Profile {
-    Profile {
+fn info(config: &DriveConfig, zones: &ZonesConfig, shape: &Shape, is_full: bool) -> DeviceInfo {
+    DeviceInfo {
         lanes: shape.lanes,
         erase_unit_bytes: shape.zone_bytes,
         depth: config.link.depth,
@@ -229,7 +229,7 @@ fn profile(config: &DriveConfig, zones: &ZonesConfig, shape: &Shape, is_full: bo
             most_open: zones.max_open,
             most_active: zones.max_active,
         }),
-        ..Profile::new(
+        ..DeviceInfo::new(
             format!("sim:{}", config.name),
             u64::from(shape.zones / shape.lanes) * shape.zone_bytes,
             config.sector.0,
@@ -282,8 +282,8 @@ impl FrontEnd for Zoned {
 }
 
 impl Device for Zoned {
-    fn profile(&self) -> &Profile {
-        self.kernel.profile()
+    fn info(&self) -> &DeviceInfo {
+        self.kernel.info()
     }
 
     fn now(&self) -> Instant {
@@ -291,7 +291,7 @@ impl Device for Zoned {
     }
 
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
-        self.kernel.profile().check(&request)?;
+        self.kernel.info().check(&request)?;
         if request.operation == Operation::Trim {
             return Err(SubmitError::Unsupported { operation: Operation::Trim });
         }

@@ -2,7 +2,7 @@
 
 use flashlane_base::{Instant, Random};
 use flashlane_device::{
-    AtRisk, Buffer, Completion, DataDevice, Device, Lane, Profile, Request, RequestId, SubmitError, Unit,
+    AtRisk, Buffer, Completion, DataDevice, Device, DeviceInfo, Lane, Request, RequestId, SubmitError, Unit,
 };
 use flashlane_device_testing::{MemoryDisk, MemoryLanes};
 use std::cell::RefCell;
@@ -28,11 +28,11 @@ impl Recorder {
         log: MemoryDisk,
         random: Random,
     ) -> (Recorded<MemoryLanes>, Recorded<MemoryDisk>) {
-        let profiles = (device.profile().clone(), log.profile().clone());
+        let infos = (device.info().clone(), log.info().clone());
         let shared = Rc::new(RefCell::new(Self { device, log, random, moments: Vec::new() }));
         (
-            Recorded { shared: shared.clone(), of: |shared| &mut shared.device, profile: profiles.0 },
-            Recorded { shared, of: |shared| &mut shared.log, profile: profiles.1 },
+            Recorded { shared: shared.clone(), of: |shared| &mut shared.device, info: infos.0 },
+            Recorded { shared, of: |shared| &mut shared.log, info: infos.1 },
         )
     }
 
@@ -47,7 +47,7 @@ impl Recorder {
 pub(crate) struct Recorded<T> {
     shared: Rc<RefCell<Recorder>>,
     of: fn(&mut Recorder) -> &mut T,
-    profile: Profile,
+    info: DeviceInfo,
 }
 
 impl<T> Recorded<T> {
@@ -68,8 +68,8 @@ impl<T> Recorded<T> {
 }
 
 impl<T: DataDevice> Device for Recorded<T> {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {

@@ -86,15 +86,15 @@ pub(crate) fn create<D: DataDevice, L: DataDevice>(
     slices: Slices,
     options: StoreOptions,
 ) -> Result<Core<D, L>, CreateError> {
-    Requirements::new(device.profile(), &slices, &options)?;
-    let layout = Layout::new(device.profile()).map_err(flashlane_block::FormatError::Unsuitable)?;
+    Requirements::new(device.info(), &slices, &options)?;
+    let layout = Layout::new(device.info()).map_err(flashlane_block::FormatError::Unsuitable)?;
     let shape = shape_of(layout.block_bytes(), layout.granule_bytes, &slices.bounds)?;
     let config = LogConfig::new(store, slices.bounds);
-    let log_layout = log_layout(log.profile(), &config, shape.block_bytes)?;
-    let name = log.profile().name.clone();
+    let log_layout = log_layout(log.info(), &config, shape.block_bytes)?;
+    let name = log.info().name.clone();
     let blocks = Blocks::format_with_log(device, store, options.blocks)?;
     // A simulated device holds nothing but what a program of ours wrote.
-    let blanked = if log.profile().simulated { Ok(()) } else { blank_ring(&mut log, &log_layout) };
+    let blanked = if log.info().simulated { Ok(()) } else { blank_ring(&mut log, &log_layout) };
     blanked
         .and_then(|()| write_header(&mut log, &log_layout, &config))
         .map_err(|reason| CreateError::Log { device: name, reason })?;
@@ -193,7 +193,7 @@ impl<D: DataDevice, L: DataDevice> Opening<D, L> {
         freed: &Freed,
         covers_log: bool,
     ) -> Result<BTreeSet<u64>, OpenError> {
-        let name = self.core.log().device().profile().name.clone();
+        let name = self.core.log().device().info().name.clone();
         let (given_up_to, number) =
             self.core.last_salvage().map_or((0, 0), |salvage| (salvage.last_write, salvage.number));
         match check_moments(patches, freed, (covers_log && self.is_whole, given_up_to), &name) {
@@ -221,7 +221,7 @@ impl<D: DataDevice, L: DataDevice> Opening<D, L> {
 
     /// Notes where a value in the log has a piece that is missing.
     fn check_pieces(&mut self, pieces: &BTreeSet<u64>) -> Result<(), OpenError> {
-        let log = self.core.log().device().profile().name.clone();
+        let log = self.core.log().device().info().name.clone();
         match self.core.write_without_piece(pieces) {
             Some((write, block)) => self.miss(OpenError::PieceMissing { log, write, block }),
             None => Ok(()),

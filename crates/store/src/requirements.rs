@@ -5,7 +5,7 @@ use crate::error::CreateError;
 use crate::log::{LogConfig, LogLayout};
 use crate::options::{Slices, StoreOptions};
 use flashlane_block::{FormatError, Layout};
-use flashlane_device::Profile;
+use flashlane_device::DeviceInfo;
 
 /// Pages of the log's ring beside four blocks.
 const RING_PAGES_MIN: u64 = 16;
@@ -26,11 +26,11 @@ pub struct Requirements {
 }
 
 impl Requirements {
-    /// Returns what a store with these slices needs beside a device with this profile.
+    /// Returns what a store with these slices needs beside a device with this info.
     ///
     /// # Errors
     /// [`CreateError`] where the device cannot hold the store.
-    pub fn new(device: &Profile, slices: &Slices, options: &StoreOptions) -> Result<Self, CreateError> {
+    pub fn new(device: &DeviceInfo, slices: &Slices, options: &StoreOptions) -> Result<Self, CreateError> {
         let layout = Layout::new(device).map_err(FormatError::Unsuitable)?;
         let shape = shape_of(layout.block_bytes(), layout.granule_bytes, &slices.bounds)?;
         slices.check(shape.key_bytes_max())?;
@@ -60,7 +60,7 @@ impl Requirements {
     ///
     /// # Errors
     /// [`CreateError::LogHasEraseUnits`] and [`CreateError::LogTooSmall`].
-    pub fn check_log(&self, log: &Profile, slices: &Slices) -> Result<(), CreateError> {
+    pub fn check_log(&self, log: &DeviceInfo, slices: &Slices) -> Result<(), CreateError> {
         let config = LogConfig::new(0, slices.bounds.clone());
         log_layout(log, &config, self.block_bytes).map(drop)
     }
@@ -71,24 +71,24 @@ fn previous_power_of_two(number: u64) -> u64 {
     number.checked_ilog2().map_or(0, |bits| 1 << bits)
 }
 
-/// Returns the layout of a log on a device with this profile.
+/// Returns the layout of a log on a device with this info.
 pub(crate) fn log_layout(
-    profile: &Profile,
+    info: &DeviceInfo,
     config: &LogConfig,
     block_bytes: u64,
 ) -> Result<LogLayout, CreateError> {
-    if profile.erase_unit_bytes > 0 {
-        return Err(CreateError::LogHasEraseUnits { device: profile.name.clone() });
+    if info.erase_unit_bytes > 0 {
+        return Err(CreateError::LogHasEraseUnits { device: info.name.clone() });
     }
     let least_pages = |page_bytes: u64| RING_PAGES_MIN + (4 * block_bytes).div_ceil(page_bytes);
-    match LogLayout::new(profile, config) {
+    match LogLayout::new(info, config) {
         Some(layout) if layout.pages >= least_pages(layout.page_bytes) => Ok(layout),
         found => {
             let page_bytes = found.map_or(LOG_PAGE_BYTES, |layout| layout.page_bytes);
             let header_bytes = LogLayout::header_bytes(page_bytes, &config.bounds);
             Err(CreateError::LogTooSmall {
-                device: profile.name.clone(),
-                given_bytes: profile.capacity_bytes,
+                device: info.name.clone(),
+                given_bytes: info.capacity_bytes,
                 least_bytes: least_pages(page_bytes) * page_bytes + header_bytes,
             })
         }
@@ -107,10 +107,10 @@ mod tests {
     fn required_log_suits_and_least_log_is_named_exactly() {
         let device = || MemoryLanes::new(4, 64, 8192, 512, Seed(1));
         let (slices, options) = (Slices::even(4), StoreOptions::default());
-        let needs = Requirements::new(device().profile(), &slices, &options).unwrap();
+        let needs = Requirements::new(device().info(), &slices, &options).unwrap();
         let create = |bytes: u64| {
             let log = MemoryDisk::new(bytes, 512, Seed(1));
-            let checked = needs.check_log(log.profile(), &slices);
+            let checked = needs.check_log(log.info(), &slices);
             let created = Store::create(device(), log, 1, slices.clone(), options.clone()).map(drop);
             assert_eq!(checked, created, "a log of {bytes} bytes");
             created
@@ -129,7 +129,7 @@ mod tests {
         let options = StoreOptions { reserve_blocks: 24, ..StoreOptions::default() };
         let of = |units: u64, slices: u32| {
             let device = MemoryLanes::new(1, units, 8192, 512, Seed(1));
-            Requirements::new(device.profile(), &Slices::even(slices), &options).map(|needs| needs.blocks)
+            Requirements::new(device.info(), &Slices::even(slices), &options).map(|needs| needs.blocks)
         };
         assert_eq!(of(4 + 24 + 2, 1), Ok(26));
         // A device of 29 units of 8 KiB would need units of 7.7 KiB, one of 30 units and 3 slices units of 7.5 KiB.
@@ -164,7 +164,7 @@ mod tests {
             let (device, log) =
                 (MemoryLanes::new(4, 64, 8192, 512, Seed(1)), MemoryDisk::new(1 << 20, 512, Seed(1)));
             let slices = Slices::even(4);
-            let refused = Requirements::new(device.profile(), &slices, &options).unwrap_err();
+            let refused = Requirements::new(device.info(), &slices, &options).unwrap_err();
             let created = Store::create(device, log, 1, slices, options).map(drop);
             assert_eq!(created, Err(refused));
         }
@@ -176,7 +176,7 @@ mod tests {
             (Slices::even(1), StoreOptions { reserve_blocks: 24, ..StoreOptions::default() });
         let of = |units: u64, unit_bytes: u64| {
             let device = MemoryLanes::new(8, units, unit_bytes, 512, Seed(1));
-            Requirements::new(device.profile(), &slices, &options)
+            Requirements::new(device.info(), &slices, &options)
         };
         let Err(CreateError::DeviceTooSmall { least_bytes, unit_bytes, .. }) = of(3, 64 << 10) else {
             panic!("24 units have room for 20 blocks")

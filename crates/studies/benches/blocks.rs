@@ -45,8 +45,8 @@ fn watch(_: f64) -> ControlFlow<()> {
 
 /// Measures bytes per second of whole units, one in flight on each lane, `rounds` times.
 fn of_the_device(device: &mut dyn Device, rounds: u64, request: fn(u64, u64, u64) -> Request) -> f64 {
-    let profile = device.profile().clone();
-    let (lanes, unit) = (u64::from(profile.lanes), profile.erase_unit_bytes);
+    let info = device.info().clone();
+    let (lanes, unit) = (u64::from(info.lanes), info.erase_unit_bytes);
     let begun = device.now();
     let mut next = vec![0; lanes as usize];
     let mut last = begun;
@@ -167,7 +167,7 @@ fn in_flight(channels: u64, operations: u64) {
 /// recovery of this size.
 fn recovery(channels: u64) {
     let mut device = formatted(channels, &[], BlockOptions::default()).into_device();
-    let (lanes, units) = (channels as u32, device.profile().capacity_bytes / (8 << 20));
+    let (lanes, units) = (channels as u32, device.info().capacity_bytes / (8 << 20));
     let mut out = Vec::new();
     let mut written = 0;
     for unit in 0..units {

@@ -115,7 +115,7 @@ impl Comparison {
 pub fn profiles() -> Vec<Subject> {
     let all = profile::PROFILES.iter().filter(|profile| {
         let drive = profile::load(profile.name, &[]).expect("a shipped profile");
-        flashlane_sim::device(&drive, Seed(0), String::new()).profile().erase_unit_bytes == 0
+        flashlane_sim::device(&drive, Seed(0), String::new()).info().erase_unit_bytes == 0
     });
     all.flat_map(|profile| {
         STATES.map(|state| Subject {

@@ -385,7 +385,7 @@ fn create_with<D: DataDevice, L: DataDevice>(
     slices: u32,
 ) -> Store<D, L> {
     let (slices, options) = (Slices::even(slices), options());
-    let needs = Requirements::new(device.profile(), &slices, &options).expect("fresh devices take a store");
+    let needs = Requirements::new(device.info(), &slices, &options).expect("fresh devices take a store");
     Store::create(device, log(needs.log_bytes), 1, slices, options).expect("fresh devices take a store")
 }
 

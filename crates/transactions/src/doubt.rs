@@ -127,11 +127,10 @@ impl Run {
             doubts.push(Measured::WideInterval { relative }.into());
         }
         if self.waited > 0 {
-            doubts.push(Measured::DeviceFull { waited: self.waited, depth: self.profile.depth }.into());
+            doubts.push(Measured::DeviceFull { waited: self.waited, depth: self.info.depth }.into());
         }
-        doubts.extend(
-            about_flash(&self.profile, &self.counters, Load::Recorded).into_iter().map(Doubt::Measured),
-        );
+        doubts
+            .extend(about_flash(&self.info, &self.counters, Load::Recorded).into_iter().map(Doubt::Measured));
         doubts
     }
 }

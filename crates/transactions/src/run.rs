@@ -4,7 +4,7 @@ use crate::clients::Clients;
 use crate::recording::Header;
 use crate::{Setup, Source, Unfit};
 use flashlane_base::{Duration, Histogram};
-use flashlane_device::{Counters, Device, Profile};
+use flashlane_device::{Counters, Device, DeviceInfo};
 use flashlane_measure::engine::drive;
 use flashlane_measure::statistics::{Confidence, OverTime};
 use flashlane_measure::{ByOperation, Interruption, RunOptions, rate};
@@ -45,8 +45,8 @@ pub enum Partial {
 /// Result of running transactions.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Profile of the device.
-    pub profile: Profile,
+    /// Info of the device.
+    pub info: DeviceInfo,
     /// How they were run.
     pub setup: Setup,
     /// Facts of the recording.
@@ -106,9 +106,9 @@ pub fn run(
     setup: &Setup,
     options: RunOptions<'_>,
 ) -> Result<Run, Unfit> {
-    let profile = device.profile().clone();
+    let info = device.info().clone();
     let header = source.header().clone();
-    setup.check(&header, &profile)?;
+    setup.check(&header, &info)?;
     let mut clients = Clients::new(source, setup, device.now(), options.watch)?;
     let ending = drive(device, setup.requests(), &mut clients);
     let Clients { record, damage, .. } = clients;
@@ -137,7 +137,7 @@ pub fn run(
         partial: interrupted.or(damage.map(|damage| Partial::Damaged(damage.to_string()))),
         setup: setup.clone(),
         header,
-        profile,
+        info,
     })
 }
 

@@ -27,7 +27,7 @@ impl Run {
         let restarts = |reason: Restart| self.restarts[reason as usize];
         TransactionsResult {
             schema: TRANSACTIONS_SCHEMA.into(),
-            device: device_row(&self.profile, &self.counters),
+            device: device_row(&self.info, &self.counters),
             recording: Some(self.recording_row(name, survey)),
             clients: self.setup.clients,
             pace: self.setup.pace.name().into(),

@@ -3,7 +3,7 @@
 use crate::recording::{Header, Refused};
 use flashlane_base::units::exact_bytes;
 use flashlane_base::{Duration, Seed};
-use flashlane_device::Profile;
+use flashlane_device::DeviceInfo;
 use flashlane_policy::pool::{FAMILY, Replacement, Shape};
 use flashlane_policy::{OptionError, Options};
 
@@ -131,31 +131,31 @@ impl Setup {
     ///
     /// # Errors
     /// [`Unfit`] with the number, the value given, and the allowed ones.
-    pub fn check(&self, header: &Header, profile: &Profile) -> Result<(), Unfit> {
+    pub fn check(&self, header: &Header, info: &DeviceInfo) -> Result<(), Unfit> {
         self.check_numbers()?;
         let page = u64::from(header.page_bytes);
         self.check_readahead(page)?;
-        for (unit, what) in [(profile.read_unit_bytes, "read"), (profile.write_unit_bytes, "write")] {
+        for (unit, what) in [(info.read_unit_bytes, "read"), (info.write_unit_bytes, "write")] {
             if !page.is_multiple_of(unit.max(1)) {
                 let allowed = format!(
                     "a multiple of the {} that device '{}' {what}s at once",
                     exact_bytes(unit),
-                    profile.name
+                    info.name
                 );
                 return Err(
                     Refused::new("the page size of the recording", exact_bytes(page), &allowed).into()
                 );
             }
         }
-        if profile.erase_unit_bytes > 0 {
+        if info.erase_unit_bytes > 0 {
             let allowed = "0: pages are written in place, and units must be erased first";
-            return Err(Refused::new("the device's erase unit", profile.erase_unit_bytes, allowed).into());
+            return Err(Refused::new("the device's erase unit", info.erase_unit_bytes, allowed).into());
         }
-        if header.bytes() > profile.capacity_bytes {
+        if header.bytes() > info.capacity_bytes {
             let allowed = format!(
                 "at most {}, the capacity of device '{}': use a larger device, or record a smaller database",
-                exact_bytes(profile.capacity_bytes),
-                profile.name
+                exact_bytes(info.capacity_bytes),
+                info.name
             );
             return Err(
                 Refused::new("the size of the database", exact_bytes(header.bytes()), &allowed).into()

@@ -4,14 +4,14 @@ use crate::recording::{Access, Header, ReadError, Relation, Transaction};
 use crate::synthetic::TpcB;
 use crate::{Pace, Restart, Run, Setup, Source, run};
 use flashlane_base::{Duration, Instant, Operation, Seed};
-use flashlane_device::{Completion, Device, Profile, Request, SubmitError};
+use flashlane_device::{Completion, Device, DeviceInfo, Request, SubmitError};
 use flashlane_measure::RunOptions;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 /// A device whose reads take 100 us and whose writes take 400 us, however many are in flight.
 struct Fixed {
-    profile: Profile,
+    info: DeviceInfo,
     now: Instant,
     in_flight: BTreeMap<(Instant, u64), Completion>,
     submitted: Vec<(Operation, u64)>,
@@ -21,15 +21,15 @@ struct Fixed {
 
 impl Fixed {
     fn new() -> Self {
-        let profile = Profile {
+        let info = DeviceInfo {
             write_unit_bytes: 4096,
             depth: 1024,
             simulated: true,
             begins_written: true,
-            ..Profile::new("fixed", 1 << 30, 512)
+            ..DeviceInfo::new("fixed", 1 << 30, 512)
         };
         Self {
-            profile,
+            info,
             now: Instant::ZERO,
             in_flight: BTreeMap::new(),
             submitted: Vec::new(),
@@ -39,8 +39,8 @@ impl Fixed {
 }
 
 impl Device for Fixed {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {
@@ -48,7 +48,7 @@ impl Device for Fixed {
     }
 
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
-        self.profile.check(&request)?;
+        self.info.check(&request)?;
         let us = if request.operation == Operation::Write { 400 } else { 100 };
         let completed = self.now + Duration::from_us(us);
         let completion = Completion { id: request.id, submitted: self.now, completed, outcome: Ok(()) };
@@ -297,7 +297,7 @@ fn processors_are_shared_in_the_order_of_arrival() {
 #[test]
 fn setups_that_do_not_fit_are_refused() {
     let header = Header { pages: 1 << 18, ..list(Vec::new()).header };
-    let profile = Fixed::new().profile;
+    let info = Fixed::new().info;
     let default = Setup { clients: 4, ..Setup::default() };
     for (setup, header, refusal) in [
         (default.clone(), header.clone(), "the size of the database is 2 GiB, must be at most 1 GiB"),
@@ -352,7 +352,7 @@ fn setups_that_do_not_fit_are_refused() {
             "'mru' is no buffer pool policy; there are: cflru-e, lru",
         ),
     ] {
-        let error = setup.check(&header, &profile).unwrap_err().to_string();
+        let error = setup.check(&header, &info).unwrap_err().to_string();
         assert!(error.starts_with(refusal), "{error}, expected: {refusal}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::UflipError;
 use crate::options::Progress;
 use flashlane_base::{Duration, Operation};
-use flashlane_device::{Device, Profile};
+use flashlane_device::{Device, DeviceInfo};
 use flashlane_measure::{RunOptions, Watch, closed_loop, run};
 use flashlane_workload::{Access, Workload};
 
@@ -35,8 +35,8 @@ impl<'a> Bench<'a> {
         self.device
     }
 
-    pub(crate) fn profile(&self) -> &Profile {
-        self.device.profile()
+    pub(crate) fn info(&self) -> &DeviceInfo {
+        self.device.info()
     }
 
     /// Begins a stage; `ios` of `planned_ios` are done, including steps from the journal.

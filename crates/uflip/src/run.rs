@@ -48,8 +48,8 @@ pub(crate) const READS_AFTER: u64 = 5120;
 /// [`UflipError`] where the device is too small, fails, or the benchmark is stopped. Completed steps are in the
 /// journal.
 pub fn uflip<'a>(device: &'a mut dyn Device, options: Options<'a>) -> Result<Outcome, UflipError> {
-    let capacity_bytes = device.profile().capacity_bytes;
-    let unit_bytes = device.profile().write_unit_bytes.max(device.profile().read_unit_bytes);
+    let capacity_bytes = device.info().capacity_bytes;
+    let unit_bytes = device.info().write_unit_bytes.max(device.info().read_unit_bytes);
     let plan = Plan::new(&options, capacity_bytes, unit_bytes);
     plan.check()?;
     let before = device.counters();
@@ -375,7 +375,7 @@ impl Session<'_> {
         let result = UflipResult {
             schema: UFLIP_SCHEMA.into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            device: device_row(bench.profile(), &bench.device().counters().since(before)),
+            device: device_row(bench.info(), &bench.device().counters().since(before)),
             mode: effort.name().into(),
             seed: seed.0,
             area_bytes: plan.area_bytes,
@@ -417,16 +417,16 @@ impl Session<'_> {
                 ),
             ));
         }
-        let profile = self.bench.profile();
+        let info = self.bench.info();
         let is_known = self.found.runs.iter().any(|run| run.cleaned.is_some());
-        (!is_known && self.found.written_bytes < profile.capacity_bytes).then(|| {
+        (!is_known && self.found.written_bytes < info.capacity_bytes).then(|| {
             Warning::new(
                 "cleaning-unknown",
                 format!(
                     "{} were written to a drive of {}: it may have had free blocks all the time, and what writes cost \
                      without them is then not known",
                     format_bytes(self.found.written_bytes),
-                    format_bytes(profile.capacity_bytes)
+                    format_bytes(info.capacity_bytes)
                 ),
             )
         })
@@ -435,7 +435,7 @@ impl Session<'_> {
     fn warnings(&self) -> Vec<Warning> {
         let mut warnings = self.found.warnings.clone();
         let mut warn = |code: &'static str, message: String| warnings.push(Warning::new(code, message));
-        let capacity_bytes = self.bench.profile().capacity_bytes;
+        let capacity_bytes = self.bench.info().capacity_bytes;
         if !self.writes {
             warn(
                 "read-only",

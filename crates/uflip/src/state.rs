@@ -40,8 +40,8 @@ pub(crate) fn enforce(
     area_bytes: u64,
     seed: Seed,
 ) -> Result<Enforcement, UflipError> {
-    let unit = bench.profile().write_unit_bytes;
-    let depth = DEPTH.min(bench.profile().depth);
+    let unit = bench.info().write_unit_bytes;
+    let depth = DEPTH.min(bench.info().depth);
     let (before_bytes, before_ios) = (bench.written_bytes, bench.ios);
     let began = bench.device().now();
     let mut rates: Vec<f64> = Vec::new();

@@ -50,7 +50,7 @@ fn fio_model_of(device: &mut dyn Device) -> CostModel {
 }
 
 fn pages(device: &dyn Device) -> f64 {
-    (device.profile().capacity_bytes / 8192) as f64
+    (device.info().capacity_bytes / 8192) as f64
 }
 
 /// Draws an index plan and a scan of the same table whose times lie within a factor of ten or so.
@@ -104,7 +104,7 @@ fn times_between_measured_points_are_predicted() {
     for (number, (name, settings)) in DRIVES.into_iter().enumerate() {
         let (mut drive, model) = (drive(name, settings), model_of_drive(number));
         let mut random = Seed(9).derive(name).source();
-        let most = f64::from(drive.profile().depth.min(64));
+        let most = f64::from(drive.info().depth.min(64));
         for n in 0..30 {
             let depth = most.powf(random.unit()).round() as u32;
             let reads = if random.chance(0.5) {

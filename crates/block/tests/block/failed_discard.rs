@@ -5,7 +5,7 @@ use flashlane_base::{Instant, Seed};
 use flashlane_block::{BlockOptions, Blocks, Layout, Outcome, UnitAddress};
 use flashlane_block_trial::payload_of;
 use flashlane_device::{
-    Buffer, Completion, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
+    Buffer, Completion, DataDevice, Device, DeviceInfo, Failure, Lane, Operation, Request, RequestId,
     SubmitError, Unit,
 };
 use flashlane_device_testing::MemoryLanes;
@@ -20,8 +20,8 @@ struct FailsOnce {
 }
 
 impl Device for FailsOnce {
-    fn profile(&self) -> &Profile {
-        self.device.profile()
+    fn info(&self) -> &DeviceInfo {
+        self.device.info()
     }
     fn now(&self) -> Instant {
         self.device.now()
@@ -72,7 +72,7 @@ fn unit_that_failed_to_be_discarded_stays_out_of_use() {
     let first = put(&mut blocks);
     let address = blocks.info(first).expect("it was put").address;
     let mut device = blocks.into_device();
-    let layout = Layout::new(device.profile()).expect("it was formatted");
+    let layout = Layout::new(device.info()).expect("it was formatted");
     for end in [0, layout.footer_offset()] {
         device.lane_mut(address.device_lane())[(u64::from(address.unit) * UNIT_BYTES + end) as usize] ^= 1;
     }

@@ -94,8 +94,8 @@ fn blocks_over_zones_match_a_map() {
 /// Leaves an erased unit partly written, as a crash would.
 fn cut_a_unit_short(path: &PathBuf) {
     let mut device = open(path, Some(64 << 10));
-    let unit_bytes = device.profile().erase_unit_bytes;
-    let units = (0..device.profile().capacity_bytes / unit_bytes)
+    let unit_bytes = device.info().erase_unit_bytes;
+    let units = (0..device.info().capacity_bytes / unit_bytes)
         .flat_map(|index| (0..3).map(move |lane| (Lane(lane), index)));
     let erased = units
         .into_iter()

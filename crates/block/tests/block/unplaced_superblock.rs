@@ -4,7 +4,7 @@ use flashlane_base::{Instant, Seed};
 use flashlane_block::{BlockOptions, Blocks, Outcome};
 use flashlane_block_trial::payload_of;
 use flashlane_device::{
-    Buffer, Completion, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
+    Buffer, Completion, DataDevice, Device, DeviceInfo, Failure, Lane, Operation, Request, RequestId,
     SubmitError, Unit, UnitState,
 };
 use flashlane_device_testing::MemoryLanes;
@@ -34,8 +34,8 @@ impl Scripted {
 }
 
 impl Device for Scripted {
-    fn profile(&self) -> &Profile {
-        self.device.profile()
+    fn info(&self) -> &DeviceInfo {
+        self.device.info()
     }
     fn now(&self) -> Instant {
         self.device.now()

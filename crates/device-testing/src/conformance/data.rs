@@ -2,7 +2,7 @@
 
 use super::watched::Watched;
 use flashlane_base::{Instant, Random, Seed};
-use flashlane_device::{Buffer, DataDevice, Lane, Operation, Profile, Request, RequestId, SubmitError};
+use flashlane_device::{Buffer, DataDevice, DeviceInfo, Lane, Operation, Request, RequestId, SubmitError};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ const AREA_BYTES: u64 = 256 << 10;
 
 fn refusals_give_bytes_back(mut subject: Watched<Box<dyn DataDevice>>) {
     // `Watched::submit_with` compares the bytes.
-    for (request, _) in super::refusals::unlawful(subject.profile()) {
+    for (request, _) in super::refusals::unlawful(subject.info()) {
         let length = request.length_bytes.min(64 << 10) as usize;
         let answer = subject.submit_with(request, Buffer::from_slice(&vec![0xa5; length]));
         subject.require(answer.is_err(), || format!("{request:?} was accepted"));
@@ -28,7 +28,7 @@ fn refusals_give_bytes_back(mut subject: Watched<Box<dyn DataDevice>>) {
 }
 
 fn reads_return_what_was_written(mut subject: Watched<Box<dyn DataDevice>>) {
-    let mut model = Model::new(subject.profile());
+    let mut model = Model::new(subject.info());
     for _ in 0..STEPS {
         model.step(&mut subject);
     }
@@ -63,7 +63,7 @@ struct Model {
 }
 
 impl Model {
-    fn new(p: &Profile) -> Self {
+    fn new(p: &DeviceInfo) -> Self {
         let step = p.erase_unit_bytes.max(p.write_unit_bytes);
         let area_bytes = (AREA_BYTES / step).max(2) * step;
         let area_bytes = area_bytes.min(p.capacity_bytes / step * step);
@@ -89,7 +89,7 @@ impl Model {
 
     /// Submits one random request that overlaps none in flight, and waits for some completions.
     fn step(&mut self, subject: &mut Watched<Box<dyn DataDevice>>) {
-        let request = self.request(subject.profile());
+        let request = self.request(subject.info());
         let overlaps = |other: &Request| {
             let (a, b) = (Self::span(other), Self::span(&request));
             other.lane == request.lane && a.start < b.end && b.start < a.end
@@ -98,7 +98,7 @@ impl Model {
             return self.reap_down_to(subject, Instant::FAR, 0);
         }
         self.submit(subject, request);
-        let deepest = self.random.below(u64::from(subject.profile().depth.min(16))) as usize;
+        let deepest = self.random.below(u64::from(subject.info().depth.min(16))) as usize;
         let until = if self.random.chance(0.5) { subject.now() } else { Instant::FAR };
         self.reap_down_to(subject, until, deepest);
     }
@@ -191,7 +191,7 @@ impl Model {
         });
     }
 
-    fn request(&mut self, p: &Profile) -> Request {
+    fn request(&mut self, p: &DeviceInfo) -> Request {
         let lane = Lane(self.random.below(self.bytes.len() as u64) as u32);
         let operation = match self.random.below(100) {
             _ if p.read_only => Operation::Read,
@@ -219,7 +219,7 @@ impl Model {
 
     /// Reads the whole area, a write unit at a time.
     fn read_everything(&mut self, subject: &mut Watched<Box<dyn DataDevice>>) {
-        let unit = subject.profile().write_unit_bytes;
+        let unit = subject.info().write_unit_bytes;
         for lane in 0..self.bytes.len() as u32 {
             for first in 0..self.area_bytes / unit {
                 self.submit(subject, Request::read(0, first * unit, unit).on(Lane(lane)));

@@ -6,7 +6,7 @@ use flashlane_base::{Duration, Instant};
 use flashlane_device::{Counters, Device, Lane, Operation, Request, SubmitError};
 
 pub(super) const LAWS: &[(&str, Law)] = &[
-    ("the profile of a device is usable", Law::Alone(the_profile_is_usable)),
+    ("the info of a device is usable", Law::Alone(the_info_is_usable)),
     ("each accepted request completes exactly once", Law::Alone(each_request_completes_once)),
     ("every lane can be used", Law::Alone(every_lane_works)),
     ("reap returns by its deadline", Law::Alone(reap_returns_by_its_deadline)),
@@ -21,8 +21,8 @@ pub(super) const LAWS: &[(&str, Law)] = &[
 /// Devices with a deeper queue than this are not filled.
 const DEEPEST: u32 = 4096;
 
-fn the_profile_is_usable(subject: Watched<Box<dyn Device>>) {
-    let p = subject.profile().clone();
+fn the_info_is_usable(subject: Watched<Box<dyn Device>>) {
+    let p = subject.info().clone();
     let units = [p.read_unit_bytes, p.write_unit_bytes];
     let sound = p.depth > 0
         && p.lanes > 0
@@ -70,7 +70,7 @@ fn energy_has_a_curve(mut subject: Watched<Box<dyn Device>>) {
 fn nothing_completes_before_the_next_event(mut subject: Watched<Box<dyn Device>>) {
     subject.prepare(Lane(0));
     let a_read = subject.a_read(Lane(0));
-    for _ in 0..8.min(subject.profile().depth) {
+    for _ in 0..8.min(subject.info().depth) {
         match subject.submit(a_read) {
             Ok(_) => {}
             Err(SubmitError::DeviceLost) if subject.may_fail() => break,
@@ -96,7 +96,7 @@ fn nothing_completes_before_the_next_event(mut subject: Watched<Box<dyn Device>>
 }
 
 fn every_lane_works(mut subject: Watched<Box<dyn Device>>) {
-    let lanes = subject.profile().lanes;
+    let lanes = subject.info().lanes;
     for lane in [0, lanes / 2, lanes - 1].map(Lane) {
         subject.prepare(lane);
         let a_read = subject.a_read(lane);
@@ -106,7 +106,7 @@ fn every_lane_works(mut subject: Watched<Box<dyn Device>>) {
 
 fn reap_returns_by_its_deadline(mut subject: Watched<Box<dyn Device>>) {
     // `Watched::reap` checks that a reap without completions reached its deadline.
-    let simulated = subject.profile().simulated;
+    let simulated = subject.info().simulated;
     subject.prepare(Lane(0));
     let a_read = subject.a_read(Lane(0));
     for wait in [0, 1, 1_000, 100_000].map(Duration::from_ns) {
@@ -137,7 +137,7 @@ fn an_idle_reap_returns_at_once(mut subject: Watched<Box<dyn Device>>) {
     for _ in 0..2 {
         let before = subject.now();
         subject.reap(Instant::FAR);
-        let (now, simulated) = (subject.now(), subject.profile().simulated);
+        let (now, simulated) = (subject.now(), subject.info().simulated);
         subject.require(!simulated || now == before, || format!("it waited from {before:?} to {now:?}"));
         // A deadline in the past is valid too.
         subject.reap(Instant::ZERO);
@@ -148,7 +148,7 @@ fn an_idle_reap_returns_at_once(mut subject: Watched<Box<dyn Device>>) {
 }
 
 fn full_passes(mut subject: Watched<Box<dyn Device>>) {
-    let depth = subject.profile().depth;
+    let depth = subject.info().depth;
     subject.prepare(Lane(0));
     let a_read = subject.a_read(Lane(0));
     for _ in 0..depth.min(DEEPEST) {
@@ -171,10 +171,10 @@ fn full_passes(mut subject: Watched<Box<dyn Device>>) {
 }
 
 fn a_flush_follows_writes(mut subject: Watched<Box<dyn Device>>) {
-    let unit = subject.profile().write_unit_bytes;
-    if !subject.profile().read_only {
+    let unit = subject.info().write_unit_bytes;
+    if !subject.info().read_only {
         subject.prepare(Lane(0));
-        if subject.profile().erase_unit_bytes == 0 {
+        if subject.info().erase_unit_bytes == 0 {
             for durable in [false, true] {
                 subject.complete(Request { durable, ..Request::write(0, 0, unit) });
             }
@@ -190,11 +190,11 @@ fn a_flush_follows_writes(mut subject: Watched<Box<dyn Device>>) {
 
 fn a_trim_is_accepted_or_unsupported(mut subject: Watched<Box<dyn Device>>) {
     subject.prepare(Lane(0));
-    let (unit, operation) = (subject.profile().write_unit_bytes, Operation::Trim);
+    let (unit, operation) = (subject.info().write_unit_bytes, Operation::Trim);
     let answer = subject.submit(Request::trim(0, 0, unit));
     let lawful = match answer {
-        Ok(_) => !subject.profile().read_only,
-        Err(SubmitError::ReadOnly { operation: o }) => subject.profile().read_only && o == operation,
+        Ok(_) => !subject.info().read_only,
+        Err(SubmitError::ReadOnly { operation: o }) => subject.info().read_only && o == operation,
         Err(SubmitError::Unsupported { operation: o }) => o == operation,
         Err(SubmitError::DeviceLost) => subject.may_fail(),
         Err(_) => false,

@@ -5,7 +5,7 @@ use super::refusals::unlawful;
 use super::watched::{Health, Watched};
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{
-    Completion, Counters, Device, Lane, Operation, Profile, QueueId, Request, SubmitError,
+    Completion, Counters, Device, DeviceInfo, Lane, Operation, QueueId, Request, SubmitError,
 };
 
 pub(super) const LAWS: &[(&str, Law)] = &[
@@ -72,7 +72,7 @@ impl Mix {
     }
 
     fn step(&mut self, subject: &mut Watched<Box<dyn Device>>) {
-        let request = self.request(subject.profile());
+        let request = self.request(subject.info());
         let answer = subject.submit(request);
         let lawful = match answer {
             Ok(_) | Err(SubmitError::Rule { .. }) => true,
@@ -100,14 +100,14 @@ impl Mix {
     }
 
     fn unlawful(&mut self, subject: &mut Watched<Box<dyn Device>>) {
-        let list = unlawful(subject.profile());
+        let list = unlawful(subject.info());
         let (request, _) = list[self.0.below(list.len() as u64) as usize];
         let answer = subject.submit(request);
         subject.require(answer.is_err(), || format!("{request:?} was accepted"));
     }
 
     /// An operation that only zones have, on one of the first ones or any.
-    fn of_zones(&mut self, p: &Profile) -> Request {
+    fn of_zones(&mut self, p: &DeviceInfo) -> Request {
         let (unit, units) = (p.erase_unit_bytes, p.capacity_bytes / p.erase_unit_bytes);
         let among = if self.0.chance(0.5) { units.min(4) } else { units };
         let zone = self.0.below(among) * unit;
@@ -122,7 +122,7 @@ impl Mix {
         }
     }
 
-    fn request(&mut self, p: &Profile) -> Request {
+    fn request(&mut self, p: &DeviceInfo) -> Request {
         let lane = Lane(self.0.below(u64::from(p.lanes)) as u32);
         let operation = match self.0.below(100) {
             _ if p.read_only => Operation::Read,

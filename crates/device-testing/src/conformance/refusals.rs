@@ -2,7 +2,7 @@
 
 use super::law::{Law, Make};
 use super::watched::{Health, Watched};
-use flashlane_device::{Device, Lane, Operation, PlacementHandle, Profile, QueueId, Request, SubmitError};
+use flashlane_device::{Device, DeviceInfo, Lane, Operation, PlacementHandle, QueueId, Request, SubmitError};
 
 pub(super) const LAWS: &[(&str, Law)] = &[
     ("a refusal names what was given and what is allowed", Law::Alone(refusals_name_what_was_given)),
@@ -10,7 +10,7 @@ pub(super) const LAWS: &[(&str, Law)] = &[
 ];
 
 /// Requests that no device with this profile may accept, each with the expected refusal.
-pub(super) fn unlawful(p: &Profile) -> Vec<(Request, SubmitError)> {
+pub(super) fn unlawful(p: &DeviceInfo) -> Vec<(Request, SubmitError)> {
     let (unit, capacity) = (p.read_unit_bytes, p.capacity_bytes);
     let out_of_range = |offset_bytes, length_bytes| {
         let error = SubmitError::OutOfRange { offset_bytes, length_bytes, capacity_bytes: capacity };
@@ -97,7 +97,7 @@ pub(super) fn unlawful(p: &Profile) -> Vec<(Request, SubmitError)> {
 }
 
 fn refusals_name_what_was_given(mut subject: Watched<Box<dyn Device>>) {
-    let unlawful = unlawful(subject.profile());
+    let unlawful = unlawful(subject.info());
     for (request, expected) in unlawful {
         let answer = subject.submit(request);
         let device_lost = subject.may_fail() && answer == Err(SubmitError::DeviceLost);
@@ -116,7 +116,7 @@ fn refusals_change_nothing(make: &mut Make<'_>, law: &'static str, health: Healt
         let mut subject = Watched::new(make(), law, health);
         subject.prepare(Lane(0));
         let a_read = subject.a_read(Lane(0));
-        let unlawful = unlawful(subject.profile());
+        let unlawful = unlawful(subject.info());
         let mut times = Vec::new();
         for _ in 0..unlawful.len() {
             for (request, _) in unlawful.iter().filter(|_| disturbed) {

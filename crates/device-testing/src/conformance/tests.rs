@@ -3,8 +3,8 @@
 use super::*;
 use flashlane_base::{Duration, Instant};
 use flashlane_device::{
-    Buffer, Completion, Counters, Failure, Lane, Operation, Profile, Request, RequestId, SubmitError, Unit,
-    UnitState, UnitStates,
+    Buffer, Completion, Counters, DeviceInfo, Failure, Lane, Operation, Request, RequestId, SubmitError,
+    Unit, UnitState, UnitStates,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ enum Bug {
 
 /// A drive that serves requests in order, one microsecond each, and stores data.
 struct Tiny {
-    profile: Profile,
+    info: DeviceInfo,
     bug: Bug,
     now: Instant,
     free: Instant,
@@ -49,24 +49,24 @@ struct Tiny {
     shared: Rc<Cell<u64>>,
 }
 
-fn profile() -> Profile {
-    Profile { write_unit_bytes: 4096, depth: 8, simulated: true, ..Profile::new("tiny", 1 << 20, 512) }
+fn info() -> DeviceInfo {
+    DeviceInfo { write_unit_bytes: 4096, depth: 8, simulated: true, ..DeviceInfo::new("tiny", 1 << 20, 512) }
 }
 
 impl Tiny {
-    fn new(profile: Profile, bug: Bug, shared: &Rc<Cell<u64>>) -> Self {
-        let bytes = vec![vec![0; profile.capacity_bytes as usize]; profile.lanes as usize];
-        let mut units = (profile.erase_unit_bytes > 0).then(|| UnitStates::new(&profile));
+    fn new(info: DeviceInfo, bug: Bug, shared: &Rc<Cell<u64>>) -> Self {
+        let bytes = vec![vec![0; info.capacity_bytes as usize]; info.lanes as usize];
+        let mut units = (info.erase_unit_bytes > 0).then(|| UnitStates::new(&info));
         if let Some(units) = &mut units {
             units.set(Lane(0), 0, UnitState::Bad, Some(0));
-            if profile.read_only {
+            if info.read_only {
                 // Full since before the test.
-                let full = UnitState::Written { bytes: profile.erase_unit_bytes };
+                let full = UnitState::Written { bytes: info.erase_unit_bytes };
                 (1..units.per_lane()).for_each(|index| units.set(Lane(0), index, full, Some(1)));
             }
         }
         Self {
-            profile,
+            info,
             bug,
             now: Instant::ZERO,
             free: Instant::ZERO,
@@ -93,8 +93,8 @@ impl Tiny {
 }
 
 impl Device for Tiny {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {
@@ -102,9 +102,9 @@ impl Device for Tiny {
     }
 
     fn submit(&mut self, mut request: Request) -> Result<(), SubmitError> {
-        if let Err(error) = self.profile.check(&request) {
+        if let Err(error) = self.info.check(&request) {
             match self.bug {
-                Bug::AcceptsBeyondTheEnd if request.offset_bytes == self.profile.capacity_bytes => {
+                Bug::AcceptsBeyondTheEnd if request.offset_bytes == self.info.capacity_bytes => {
                     request.offset_bytes = 0;
                 }
                 bug => {
@@ -122,8 +122,8 @@ impl Device for Tiny {
         {
             return Err(request.refused_by(rule));
         }
-        if self.queue.len() >= self.profile.depth as usize && self.bug != Bug::NeverFull {
-            return Err(SubmitError::Full { depth: self.profile.depth });
+        if self.queue.len() >= self.info.depth as usize && self.bug != Bug::NeverFull {
+            return Err(SubmitError::Full { depth: self.info.depth });
         }
         if let Some(units) = self.units.as_mut().filter(|_| self.bug != Bug::Overwrites) {
             units.accepted(&request);
@@ -206,24 +206,24 @@ impl DataDevice for Tiny {
     }
 }
 
-fn check_tiny(profile: &Profile, bug: Bug) {
+fn check_tiny(info: &DeviceInfo, bug: Bug) {
     let shared = Rc::new(Cell::new(0));
-    check_data(&mut || Box::new(Tiny::new(profile.clone(), bug, &shared)));
+    check_data(&mut || Box::new(Tiny::new(info.clone(), bug, &shared)));
 }
 
 #[test]
 fn sound_device_of_any_shape_passes() {
-    let plain = profile();
+    let plain = info();
     for shape in [
         plain.clone(),
-        Profile { depth: 1, ..plain.clone() },
-        Profile { read_unit_bytes: 1, write_unit_bytes: 1, ..plain.clone() },
-        Profile { capacity_bytes: 4096, read_unit_bytes: 4096, ..plain.clone() },
-        Profile { capacity_bytes: 12 * 520, read_unit_bytes: 520, write_unit_bytes: 520, ..plain.clone() },
-        Profile { lanes: 44, capacity_bytes: 64 << 10, ..plain.clone() },
-        Profile { read_only: true, ..plain.clone() },
-        Profile { erase_unit_bytes: 64 << 10, write_unit_bytes: 64 << 10, lanes: 2, ..plain.clone() },
-        Profile { erase_unit_bytes: 64 << 10, read_only: true, ..plain },
+        DeviceInfo { depth: 1, ..plain.clone() },
+        DeviceInfo { read_unit_bytes: 1, write_unit_bytes: 1, ..plain.clone() },
+        DeviceInfo { capacity_bytes: 4096, read_unit_bytes: 4096, ..plain.clone() },
+        DeviceInfo { capacity_bytes: 12 * 520, read_unit_bytes: 520, write_unit_bytes: 520, ..plain.clone() },
+        DeviceInfo { lanes: 44, capacity_bytes: 64 << 10, ..plain.clone() },
+        DeviceInfo { read_only: true, ..plain.clone() },
+        DeviceInfo { erase_unit_bytes: 64 << 10, write_unit_bytes: 64 << 10, lanes: 2, ..plain.clone() },
+        DeviceInfo { erase_unit_bytes: 64 << 10, read_only: true, ..plain },
     ] {
         check_tiny(&shape, Bug::None);
     }
@@ -250,7 +250,7 @@ fn bug_is_caught_and_its_law_named() {
         (Bug::StaleRead, "'reads return what was last written'"),
         (Bug::LosesBuffer, "lost its bytes"),
     ] {
-        let caught = catch_unwind(AssertUnwindSafe(|| check_tiny(&profile(), bug)));
+        let caught = catch_unwind(AssertUnwindSafe(|| check_tiny(&info(), bug)));
         let message = caught.expect_err(&format!("{bug:?} passed"));
         let message = message.downcast_ref::<String>().expect("the laws panic with a text");
         assert!(message.contains(law), "{bug:?}: {message}");
@@ -259,7 +259,7 @@ fn bug_is_caught_and_its_law_named() {
 
 #[test]
 fn overwritable_erase_unit_is_caught() {
-    let shape = Profile { erase_unit_bytes: 64 << 10, write_unit_bytes: 32 << 10, ..profile() };
+    let shape = DeviceInfo { erase_unit_bytes: 64 << 10, write_unit_bytes: 32 << 10, ..info() };
     check_tiny(&shape, Bug::None);
     let caught = catch_unwind(AssertUnwindSafe(|| check_tiny(&shape, Bug::Overwrites)));
     let message = caught.expect_err("it passed");
@@ -278,5 +278,5 @@ fn null_device_passes() {
 #[test]
 fn failing_device_keeps_other_laws() {
     let shared = Rc::new(Cell::new(0));
-    check_failing(&mut || Box::new(Tiny::new(profile(), Bug::Fails, &shared)));
+    check_failing(&mut || Box::new(Tiny::new(info(), Bug::Fails, &shared)));
 }

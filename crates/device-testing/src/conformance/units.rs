@@ -9,7 +9,7 @@ pub(super) const LAWS: &[(&str, Law)] =
     &[("an erase unit is erased as a whole, then written once and in order", Law::Alone(the_rules_are_kept))];
 
 fn the_rules_are_kept(mut subject: Watched<Box<dyn Device>>) {
-    let p = subject.profile().clone();
+    let p = subject.info().clone();
     if p.erase_unit_bytes == 0 {
         let none = subject.unit(Lane(0), 0).is_none();
         return subject.require(none, || "it reports erase units and has no erase".into());

@@ -2,8 +2,8 @@
 
 use flashlane_base::Instant;
 use flashlane_device::{
-    Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, PowerCurve, Profile, Request, RequestId,
-    SubmitError, Unit, UnitState, Zone,
+    Buffer, Completion, Counters, DataDevice, Device, DeviceInfo, Failure, Lane, PowerCurve, Request,
+    RequestId, SubmitError, Unit, UnitState, Zone,
 };
 use std::collections::BTreeMap;
 
@@ -56,12 +56,12 @@ impl<D: Device> Watched<D> {
     #[track_caller]
     pub fn require(&self, holds: bool, seen: impl FnOnce() -> String) {
         if !holds {
-            panic!("'{}' breaks the law '{}': {}", self.device.profile().name, self.law, seen());
+            panic!("'{}' breaks the law '{}': {}", self.device.info().name, self.law, seen());
         }
     }
 
-    pub fn profile(&self) -> &Profile {
-        self.device.profile()
+    pub fn info(&self) -> &DeviceInfo {
+        self.device.info()
     }
 
     pub fn counters(&self) -> Counters {
@@ -133,7 +133,7 @@ impl<D: Device> Watched<D> {
             Ok(()) => {
                 let previous = self.in_flight.insert(request.id, InFlight { request, before, after });
                 assert!(previous.is_none(), "the conformance tests used an id twice");
-                let (depth, count) = (self.device.profile().depth, self.in_flight.len());
+                let (depth, count) = (self.device.info().depth, self.in_flight.len());
                 self.require(count <= depth as usize, || {
                     format!("{count} requests are in flight at a depth of {depth}")
                 });
@@ -143,7 +143,7 @@ impl<D: Device> Watched<D> {
                 self.require(self.device.counters() == counted, || {
                     format!("the refused {request:?} was counted")
                 });
-                self.require(!self.profile().simulated || before == after, || {
+                self.require(!self.info().simulated || before == after, || {
                     format!("the refused {request:?} took time")
                 });
                 Err(error)
@@ -235,15 +235,15 @@ impl<D: Device> Watched<D> {
 
     /// Returns the start of a lane's first usable erase unit; 0 on media without erase units.
     pub fn base(&self, lane: Lane) -> u64 {
-        let unit_bytes = self.profile().erase_unit_bytes;
+        let unit_bytes = self.info().erase_unit_bytes;
         let good = |&index: &u64| self.unit(lane, index).is_none_or(|unit| unit.state != UnitState::Bad);
-        let units = self.profile().capacity_bytes.checked_div(unit_bytes).unwrap_or(0);
+        let units = self.info().capacity_bytes.checked_div(unit_bytes).unwrap_or(0);
         (0..units).find(good).unwrap_or(0) * unit_bytes
     }
 
     /// Writes the first units of a lane: media with erase units refuse reads of unwritten bytes.
     pub fn prepare(&mut self, lane: Lane) {
-        let Profile { erase_unit_bytes, write_unit_bytes, read_only, .. } = *self.profile();
+        let DeviceInfo { erase_unit_bytes, write_unit_bytes, read_only, .. } = *self.info();
         if erase_unit_bytes > 0 && !read_only {
             let base = self.base(lane);
             self.complete(Request::erase(0, base, erase_unit_bytes).on(lane));
@@ -253,7 +253,7 @@ impl<D: Device> Watched<D> {
 
     /// Returns a read that the device accepts on a lane that was [prepared](Self::prepare).
     pub fn a_read(&self, lane: Lane) -> Request {
-        Request::read(0, self.base(lane), self.profile().read_unit_bytes).on(lane)
+        Request::read(0, self.base(lane), self.info().read_unit_bytes).on(lane)
     }
 }
 

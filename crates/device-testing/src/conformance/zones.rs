@@ -30,11 +30,11 @@ impl Tested {
 
 /// The first usable zone of the last lane; `None` where there are no zones, or they cannot be written.
 fn tested(subject: &Watched<Box<dyn Device>>) -> Option<Tested> {
-    let p = subject.profile();
+    let p = subject.info();
     let lane = Lane(p.lanes - 1);
     if p.zones.is_none() {
         let reports = subject.zone(lane, 0).is_some();
-        subject.require(!reports, || "it reports zones that its profile does not have".into());
+        subject.require(!reports, || "it reports zones that its info does not have".into());
     }
     if p.zones.is_none() || p.read_only || subject.may_fail() {
         return None;
@@ -46,8 +46,8 @@ fn tested(subject: &Watched<Box<dyn Device>>) -> Option<Tested> {
 fn appends_report_their_place(mut subject: Watched<Box<dyn Device>>) {
     let Some(zone) = tested(&subject) else { return };
     subject.complete(zone.of(Operation::Erase));
-    let unit = subject.profile().write_unit_bytes;
-    let count = subject.profile().depth.min(4).min((zone.capacity / unit) as u32 / 2);
+    let unit = subject.info().write_unit_bytes;
+    let count = subject.info().depth.min(4).min((zone.capacity / unit) as u32 / 2);
     let ids: Vec<_> = (0..count).filter_map(|_| subject.must_submit(zone.append(unit))).collect();
     let mut places = Vec::new();
     while places.len() < ids.len() {
@@ -77,7 +77,7 @@ fn appends_report_their_place(mut subject: Watched<Box<dyn Device>>) {
 
 fn states_change_as_asked(mut subject: Watched<Box<dyn Device>>) {
     let Some(zone) = tested(&subject) else { return };
-    let unit = subject.profile().write_unit_bytes;
+    let unit = subject.info().write_unit_bytes;
     subject.complete(zone.of(Operation::Erase));
     state_is(&subject, zone, ZoneState::Empty, 0);
     refused(&mut subject, zone.of(Operation::Close), Rule::ZoneState { state: ZoneState::Empty });
@@ -109,7 +109,7 @@ fn states_change_as_asked(mut subject: Watched<Box<dyn Device>>) {
     });
     refused(&mut subject, zone.append(unit), Rule::NoRoom { left_bytes: 0 });
     refused(&mut subject, zone.of(Operation::Open), Rule::ZoneState { state: ZoneState::Full });
-    let read_unit = subject.profile().read_unit_bytes;
+    let read_unit = subject.info().read_unit_bytes;
     subject.complete(Request::read(0, zone.start + zone.capacity - read_unit, read_unit).on(zone.lane));
     subject.complete(zone.of(Operation::Erase));
     state_is(&subject, zone, ZoneState::Empty, 0);

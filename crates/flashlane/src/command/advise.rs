@@ -202,7 +202,7 @@ impl MeasuringOptions {
         let opened = devices::open_rewritable(&target, &opening, "advice")?;
         let mut warnings = opened.warnings;
         warnings.extend(target.path().and_then(flashlane_host::never_written_share).and_then(never_written));
-        warnings.extend(flashlane_measure::about_settings(opened.device.profile()).iter().map(Warning::from));
+        warnings.extend(flashlane_measure::about_settings(opened.device.info()).iter().map(Warning::from));
         Ok(Subject { target, device: opened.device, warnings })
     }
 
@@ -357,7 +357,7 @@ fn compare_plans(measuring: &MeasuringOptions, plans: &[String]) -> Result<Statu
 
 /// Refuses bands that are larger than the device.
 fn check_bands(plans: &[Plan], subject: &Subject, page_bytes: u64) -> Result<(), Failure> {
-    let capacity_bytes = subject.device.profile().capacity_bytes;
+    let capacity_bytes = subject.device.info().capacity_bytes;
     for plan in plans {
         for reads in &plan.reads {
             let (Reads::Random { band_pages: pages, .. } | Reads::Scan { pages, .. }) = reads;

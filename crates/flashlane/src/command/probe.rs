@@ -13,7 +13,7 @@ use anyhow::anyhow;
 use flashlane_base::units::{exact_bytes, parse_bytes, parse_count};
 use flashlane_base::{Duration, Seed};
 use flashlane_device::Device;
-use flashlane_device::Profile;
+use flashlane_device::DeviceInfo;
 use flashlane_open::{Access, Target};
 use flashlane_probe::bench::Measurement;
 use flashlane_probe::{Effort, Medium, Options, ProbeError, ProbeResult, Progress};
@@ -103,7 +103,7 @@ fn probe_device(arguments: &Arguments, target: &Target) -> Result<Status, Failur
     preflight(target, safety, &arguments.output, None)?;
     let opening = Opening::new(safety, access, arguments.seed);
     let mut opened = devices::open_rewritable(target, &opening, "the probe")?;
-    check_page(arguments, opened.device.profile())?;
+    check_page(arguments, opened.device.info())?;
     let meter = Meter::new("probing");
     let mut measurements = Vec::new();
     let mut result = measure(&mut *opened.device, arguments, target, access, &meter, &mut measurements)?;
@@ -150,14 +150,14 @@ fn effort(options: EffortOptions) -> Effort {
 const PAGE_MAX: u64 = 4 << 20;
 
 /// Refuses a page size that is not a multiple of the read and write unit, or longer than [`PAGE_MAX`].
-fn check_page(arguments: &Arguments, profile: &Profile) -> Result<(), Failure> {
-    let unit = profile.read_unit_bytes.max(if arguments.read_only { 1 } else { profile.write_unit_bytes });
+fn check_page(arguments: &Arguments, info: &DeviceInfo) -> Result<(), Failure> {
+    let unit = info.read_unit_bytes.max(if arguments.read_only { 1 } else { info.write_unit_bytes });
     match arguments.page {
         Some(page) if page == 0 || page > PAGE_MAX || !page.is_multiple_of(unit.max(512)) => {
             Err(Failure::unusable(anyhow!(
                 "--page {} does not fit '{}'; allowed: multiples of {}, up to {}",
                 exact_bytes(page),
-                profile.name,
+                info.name,
                 exact_bytes(unit.max(512)),
                 exact_bytes(PAGE_MAX)
             )))

@@ -245,7 +245,7 @@ fn measure(
         if measured.is_empty() {
             result.warnings.append(device.warnings());
         }
-        if !run.profile.simulated {
+        if !run.info.simulated {
             result.harness_ns_per_request = Some(harness::ns_per_request(32));
         }
         let is_partial = run.partial.is_some();

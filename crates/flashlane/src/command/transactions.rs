@@ -146,7 +146,7 @@ impl Recorded {
         let run = run(&mut *opened.device, &mut source, setup, options).map_err(Failure::unusable)?;
         let mut result = run.result(&self.name, &self.survey);
         result.warnings.extend(opened.warnings);
-        if !run.profile.simulated {
+        if !run.info.simulated {
             result.harness_ns_per_request = Some(harness::ns_per_request(setup.clients));
         }
         Ok(result)

@@ -173,7 +173,7 @@ impl Arguments {
         let path = out.filter(|_| !target.is_simulated()).map(|out| out.join(JOURNAL));
         let mut journal = match &path {
             None => None,
-            Some(path) => Some(self.journal(path, target, opened.device.profile().capacity_bytes, access)?),
+            Some(path) => Some(self.journal(path, target, opened.device.info().capacity_bytes, access)?),
         };
         let options = Options {
             effort: self.effort(),

@@ -6,7 +6,7 @@ use super::report::{self, Condition, Zone};
 use crate::file_device::{FileDevice, LENGTH_MAX_BYTES};
 use crate::open::OpenOptions;
 use flashlane_base::units::{exact_bytes, typed_bytes};
-use flashlane_device::{Device, Lane, Profile, UnitState, UnitStates};
+use flashlane_device::{Device, DeviceInfo, Lane, UnitState, UnitStates};
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::path::PathBuf;
@@ -49,30 +49,30 @@ impl ZonedOptions {
         let zones = report::report(&setup.file, 0, count as usize);
         let zones = zones.map_err(|e| self.open.os("read the zones of", e))?;
         let most_open = most_open(&setup.file);
-        let chosen = self.choose(&zones, most_open, setup.profile.read_unit_bytes)?;
+        let chosen = self.choose(&zones, most_open, setup.info.read_unit_bytes)?;
         let Chosen { lanes, unit_bytes, write_unit_bytes, zones, left_out } = chosen;
         let per_lane = zones.len() as u64 / u64::from(lanes);
-        setup.profile.erase_unit_bytes = zone_bytes;
-        let below = setup.profile.clone();
+        setup.info.erase_unit_bytes = zone_bytes;
+        let below = setup.info.clone();
         let drive = FileDevice::new(setup).map_err(|e| self.open.os("set up I/O on", e))?;
         let write_unit = if self.write_unit_bytes.is_some() {
             format!(",write-unit={}", typed_bytes(write_unit_bytes))
         } else {
             String::new()
         };
-        let profile = Profile {
+        let info = DeviceInfo {
             name: format!("zoned({},lanes={lanes}{write_unit})", below.name),
             capacity_bytes: per_lane * unit_bytes,
             lanes,
             write_unit_bytes,
             erase_unit_bytes: unit_bytes,
-            depth: drive.profile().depth,
+            depth: drive.info().depth,
             ..below
         };
         let mut device = ZonedDevice {
             drive,
-            units: UnitStates::new(&profile),
-            profile,
+            units: UnitStates::new(&info),
+            info,
             zones,
             left_out,
             most_open,

@@ -129,7 +129,7 @@ fn block_device_conforms_with_either_engine() {
 fn blank_block_device_opens_once_and_is_claimed() {
     let Some(drive) = Loop::blank() else { return };
     let device = open(&OpenOptions::read_write(&drive.device));
-    assert_eq!(device.profile().capacity_bytes, 4 << 20);
+    assert_eq!(device.info().capacity_bytes, 4 << 20);
     let other = fs::OpenOptions::new().write(true).open(&drive.device);
     assert!(other.is_ok(), "an ordinary open is not hindered");
     let again = OpenOptions::read_write(&drive.device).open().err().map(|e| e.to_string());
@@ -219,7 +219,7 @@ fn partitioned_block_device_is_refused_with_partitions() {
     let path = Path::new("/dev").join(&partition);
     if path.exists() {
         let device = open(&OpenOptions::read_write(&path));
-        assert_eq!(device.profile().capacity_bytes, 8 << 20);
+        assert_eq!(device.info().capacity_bytes, 8 << 20);
         drop(device);
         assert_eq!(identity(&path).drive, Some(drive.name()));
     }

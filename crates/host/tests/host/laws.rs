@@ -50,7 +50,7 @@ fn refused_io_uring_falls_back_to_threads_with_a_doubt() {
         refuse_io_uring();
         let options = OpenOptions::read_write(file.path());
         let device = options.open().unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!((device.engine_name(), device.profile().depth), ("threads", 64));
+        assert_eq!((device.engine_name(), device.info().depth), ("threads", 64));
         let doubt = Doubt::NoIoUring { errno: libc::EPERM, depth: 64 };
         assert!(device.doubts().contains(&doubt), "{:?}", device.doubts());
         drop(device);

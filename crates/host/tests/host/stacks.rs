@@ -448,7 +448,7 @@ fn path_through_another_root_opens_that_processs_file() {
     }
     let path = PathBuf::from(format!("/proc/{}/root{}/file", child.0.id(), at.display()));
     let options = OpenOptions { page_cache: PageCache::Tolerate, ..OpenOptions::read_write(&path) };
-    let opened = options.open().map(|device| flashlane_device::Device::profile(&device).capacity_bytes);
+    let opened = options.open().map(|device| flashlane_device::Device::info(&device).capacity_bytes);
     assert_eq!(opened.unwrap(), 131_072, "the file here has 65,536 bytes");
 }
 

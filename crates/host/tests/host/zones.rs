@@ -46,9 +46,9 @@ fn one(device: &mut ZonedDevice, request: Request) {
 }
 
 fn erase_all(device: &mut ZonedDevice) {
-    let unit_bytes = device.profile().erase_unit_bytes;
-    for lane in 0..device.profile().lanes {
-        for index in 0..device.profile().capacity_bytes / unit_bytes {
+    let unit_bytes = device.info().erase_unit_bytes;
+    for lane in 0..device.info().lanes {
+        for index in 0..device.info().capacity_bytes / unit_bytes {
             one(device, Request::erase(1, index * unit_bytes, unit_bytes).on(Lane(lane)));
         }
     }
@@ -77,7 +77,7 @@ fn zoned_drive_conforms_with_either_engine() {
         for write_unit_bytes in [None, Some(64 << 10)] {
             let options = ZonedOptions { write_unit_bytes, lanes: Some(3), ..options(&path, engine) };
             conformance::check_data(&mut || Box::new(open(&options)));
-            println!("every law is kept: {} ({engine:?})", open(&options).profile().name);
+            println!("every law is kept: {} ({engine:?})", open(&options).info().name);
         }
     }
 }
@@ -90,7 +90,7 @@ fn zoned_drive_keeps_states_and_data() {
         let options = ZonedOptions { write_unit_bytes: Some(64 << 10), ..options(&path, engine) };
         let mut device = open(&options);
         erase_all(&mut device);
-        let (unit, last) = (device.profile().erase_unit_bytes, Lane(device.profile().lanes - 1));
+        let (unit, last) = (device.info().erase_unit_bytes, Lane(device.info().lanes - 1));
         let bytes: Vec<u8> = (0..unit as usize).map(|at| (at / 4096 + at) as u8).collect();
         device.submit_with(Request::write(1, 0, unit).on(last), Buffer::from_slice(&bytes)).unwrap();
         device.submit_with(Request::write(2, 0, 65_536), Buffer::from_slice(&bytes[..65_536])).unwrap();
@@ -135,8 +135,8 @@ fn partly_written_zones_stay_within_the_drives_limit() {
         let Some(most) = device.most_open() else {
             return println!("skipped: the drive has no limit of open zones");
         };
-        let unit = device.profile().erase_unit_bytes;
-        let units = device.profile().capacity_bytes / unit;
+        let unit = device.info().erase_unit_bytes;
+        let units = device.info().capacity_bytes / unit;
         assert!(units > u64::from(most) + 1, "a drive with more zones is needed");
         // Writes of whole units wait until a zone is full …
         for index in 0..units.min(64) {

@@ -8,13 +8,13 @@ use super::table::RecordTable;
 use super::{Lanes, StoredState, read_state, states_from_records};
 use flashlane_base::Instant;
 use flashlane_device::{
-    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, PowerCurve, Profile, Readiness,
-    Request, RequestId, SubmitError, Unit,
+    AtRisk, Buffer, Completion, Counters, DataDevice, Device, DeviceInfo, Failure, Lane, PowerCurve,
+    Readiness, Request, RequestId, SubmitError, Unit,
 };
 
 impl<D: DataDevice> Device for Lanes<D> {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {
@@ -132,7 +132,7 @@ impl<D: DataDevice> Device for Lanes<D> {
             {
                 self.damage = opened.damage;
                 (self.superblocks, self.repairs_in_background) = (opened.superblocks, false);
-                self.units = states_from_records(&self.profile, &self.layout, &records, &foreign_heads);
+                self.units = states_from_records(&self.info, &self.layout, &records, &foreign_heads);
                 self.foreign_heads = foreign_heads;
                 self.unreadable_heads.clear();
                 self.known_here.clear();

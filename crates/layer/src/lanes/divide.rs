@@ -9,10 +9,10 @@ use super::heads;
 use super::layout::{Layout, Shape};
 use super::open::{check_below, first_superblock};
 use flashlane_base::Seed;
-use flashlane_device::{Buffer, DataDevice, Profile};
+use flashlane_device::{Buffer, DataDevice, DeviceInfo};
 
 /// Returns the layout of a device formatted with `shape`, without accessing it.
-pub(super) fn planned(below: &Profile, shape: Shape) -> Result<Layout, LanesError> {
+pub(super) fn planned(below: &DeviceInfo, shape: Shape) -> Result<Layout, LanesError> {
     check_below(below)?;
     shape.check()?;
     shape.fits(below)?;
@@ -28,7 +28,7 @@ pub(super) fn format<D: DataDevice>(
     reads_content: bool,
 ) -> Result<(), LanesError> {
     const ACTION: &str = "write the table of units";
-    let layout = planned(blocking.device.profile(), shape)?;
+    let layout = planned(blocking.device.info(), shape)?;
     let mut random = seed.derive("id of lanes").source();
     let mut id = [0; 16];
     id[..8].copy_from_slice(&random.bits().to_le_bytes());

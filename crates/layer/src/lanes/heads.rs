@@ -91,7 +91,7 @@ fn each<D: DataDevice>(
     mut units: impl Iterator<Item = u64>,
     mut ended: impl FnMut(u64, Result<(), Failure>, &[u8]) -> Result<(), LanesError>,
 ) -> Result<(), LanesError> {
-    let depth = blocking.device.profile().depth.min(DEPTH) as usize;
+    let depth = blocking.device.info().depth.min(DEPTH) as usize;
     let mut in_flight: BTreeMap<RequestId, u64> = BTreeMap::new();
     let (mut spare, mut out): (Vec<Buffer>, Vec<Completion>) = (Vec::new(), Vec::new());
     let mut result = Ok(());

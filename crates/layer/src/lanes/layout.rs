@@ -13,7 +13,7 @@
 use super::constants::{RECORDS, SECTOR_BYTES, UNITS_MAX, VERSION};
 use super::error::LanesError;
 use flashlane_base::units::{exact_bytes, typed_bytes};
-use flashlane_device::{Lane, Profile, Request};
+use flashlane_device::{DeviceInfo, Lane, Request};
 use std::ops::Range;
 
 /// The shape of the lanes.
@@ -81,7 +81,7 @@ impl Shape {
     }
 
     /// Checks that a device below supports the shape's reads and writes.
-    pub(super) fn fits(&self, below: &Profile) -> Result<(), LanesError> {
+    pub(super) fn fits(&self, below: &DeviceInfo) -> Result<(), LanesError> {
         for (key, given, unit) in [
             ("read-unit", self.read_unit_bytes, below.read_unit_bytes),
             ("write-unit", self.write_unit_bytes, below.write_unit_bytes),

@@ -15,10 +15,10 @@ use super::recovered::Recovered;
 use super::search::{self, CopySearch};
 use super::table::Found;
 use flashlane_base::units::exact_bytes;
-use flashlane_device::{Buffer, DataDevice, Profile};
+use flashlane_device::{Buffer, DataDevice, DeviceInfo};
 
 /// Checks that a device can be formatted with lanes.
-pub(super) fn check_below(below: &Profile) -> Result<(), LanesError> {
+pub(super) fn check_below(below: &DeviceInfo) -> Result<(), LanesError> {
     let refuse = |reason: String| Err(LanesError::Below { device: below.name.clone(), reason });
     if below.lanes != 1 {
         return refuse(format!("it has {} lanes already", below.lanes));
@@ -186,7 +186,7 @@ pub(super) fn superblock<D: DataDevice>(
     blocking: &mut Blocking<'_, D>,
     accept: impl FnOnce(&Shape) -> Result<(), LanesError>,
 ) -> Result<Opened, LanesError> {
-    let below = blocking.device.profile().clone();
+    let below = blocking.device.info().clone();
     check_below(&below)?;
     let device = || below.name.clone();
     let device_bytes = below.capacity_bytes / SECTOR_BYTES * SECTOR_BYTES;

@@ -65,7 +65,7 @@ pub(super) fn lanes<D: DataDevice>(
         FoundBlocks::OfUnknownShape => None,
         FoundBlocks::OfShape(shape) => Some(shape.settings()),
     };
-    let device = blocking.device.profile().name.clone();
+    let device = blocking.device.info().name.clone();
     Err(match options.shape {
         None => LanesError::OnlyBlocks { device, shape: found },
         Some(given) => LanesError::OtherPlaces { device, given: given.settings(), found },
@@ -77,7 +77,7 @@ fn in_shape<D: DataDevice>(
     blocking: &mut Blocking<'_, D>,
     shape: Shape,
 ) -> Result<Option<Opened>, LanesError> {
-    let below = blocking.device.profile().clone();
+    let below = blocking.device.info().clone();
     let device_bytes = below.capacity_bytes / SECTOR_BYTES * SECTOR_BYTES;
     if shape.fits(&below).is_err() {
         return Ok(None);
@@ -159,7 +159,7 @@ enum FoundBlocks {
 /// 1 MiB, where units of whole MiB begin.
 fn blocks<D: DataDevice>(blocking: &mut Blocking<'_, D>) -> Result<FoundBlocks, LanesError> {
     const ACTION: &str = "look for blocks";
-    let device_bytes = blocking.device.profile().capacity_bytes / SECTOR_BYTES * SECTOR_BYTES;
+    let device_bytes = blocking.device.info().capacity_bytes / SECTOR_BYTES * SECTOR_BYTES;
     let near = (0..NEAR_BYTES.min(device_bytes)).step_by(PORTION_BYTES as usize);
     let near = near.map(|at| (at, (device_bytes - at).min(PORTION_BYTES) / SECTOR_BYTES));
     let far = (0..FAR_LOOKS).map(|nth| (NEAR_BYTES + nth * PORTION_BYTES, 1));

@@ -17,13 +17,13 @@ impl<D: DataDevice> Lanes<D> {
         if self.device_lost {
             return Err(SubmitError::DeviceLost);
         }
-        self.profile.check(request)?;
+        self.info.check(request)?;
         if request.operation == Operation::Trim {
             return Err(SubmitError::Unsupported { operation: Operation::Trim });
         }
         self.units.admit(request).map_err(|rule| request.refused_by(rule))?;
-        if self.in_flight >= self.profile.depth {
-            return Err(SubmitError::Full { depth: self.profile.depth });
+        if self.in_flight >= self.info.depth {
+            return Err(SubmitError::Full { depth: self.info.depth });
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::error::LayerError;
 use crate::options::{OptionHelp, Options};
 use crate::state::{Format, Repair, StateOptions, StateSettings};
 use flashlane_base::units::{parse_bytes, parse_count, typed_bytes};
-use flashlane_device::{DataDevice, Device, Profile};
+use flashlane_device::{DataDevice, Device, DeviceInfo};
 use std::sync::Arc;
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -57,26 +57,26 @@ struct Settings {
 impl Plan for Settings {
     fn prepare(&self, inner: Stack, state: StateOptions) -> Result<Prepared, LayerError> {
         let Stack::Data(mut device) = inner else {
-            return Err(LayerError::NeedsBytes { key: NAME, device: inner.profile().name.clone() });
+            return Err(LayerError::NeedsBytes { key: NAME, device: inner.info().name.clone() });
         };
         let settings = self.or(state);
         let finished = |lanes| Ok(Stack::Data(Box::new(lanes)));
         if settings.divides(&mut device) {
             let shape = settings.shape();
-            let layout = divide::planned(device.profile(), shape)?;
-            let change = StateChange::New(super::profile(device.profile(), &layout));
+            let layout = divide::planned(device.info(), shape)?;
+            let change = StateChange::New(super::info(device.info(), &layout));
             let format =
                 if settings.check_erased == Some(true) { Lanes::format_checked } else { Lanes::format };
             return Ok(Prepared::new(change, move |seed| finished(format(device, shape, seed)?)));
         }
-        let name = device.profile().name.clone();
+        let name = device.info().name.clone();
         let accept = |found: &Shape| self.accepts(found, &name);
         let (repair, check_erased) = (settings.repair, settings.check_erased == Some(true));
         let recovery = RecoverOptions { shape: self.whole_shape(), looks_for_blocks: true };
         let mut lanes =
             Lanes::open_if(device, repair.unwrap_or(Repair::Ours), check_erased, recovery, accept)?;
         let change = match repair {
-            Some(_) => StateChange::Repaired(lanes.profile().clone()),
+            Some(_) => StateChange::Repaired(lanes.info().clone()),
             None => StateChange::None,
         };
         Ok(Prepared::new(change, move |_| {
@@ -87,8 +87,8 @@ impl Plan for Settings {
         }))
     }
 
-    fn planned(&self, below: &Profile) -> Result<Profile, LayerError> {
-        Ok(super::profile(below, &divide::planned(below, self.shape())?))
+    fn planned(&self, below: &DeviceInfo) -> Result<DeviceInfo, LayerError> {
+        Ok(super::info(below, &divide::planned(below, self.shape())?))
     }
 
     fn state_settings(&self) -> StateSettings {
@@ -142,7 +142,7 @@ impl Settings {
         match self.format {
             Some(Format::Always) => return true,
             Some(Format::Never) => return false,
-            None if !device.profile().simulated => return false,
+            None if !device.info().simulated => return false,
             Some(Format::IfAbsent) | None => {}
         }
         let mut blocking = Blocking { device, next: &mut 0 };

@@ -88,13 +88,10 @@ fn lanes_of_every_shape_conform() {
 #[test]
 fn lanes_report_their_spec_and_overhead() {
     let lanes = fresh(shape(4, 65536, 8192, 65536), 16 << 20);
-    assert_eq!(lanes.profile().name, "lanes(backed(null:),channels=4,unit=64KiB)");
-    assert_eq!(lanes.profile().capacity_bytes * 4 + lanes.overhead_bytes(), 16 << 20);
+    assert_eq!(lanes.info().name, "lanes(backed(null:),channels=4,unit=64KiB)");
+    assert_eq!(lanes.info().capacity_bytes * 4 + lanes.overhead_bytes(), 16 << 20);
     let odd = fresh(shape(2, 1 << 20, 512, 4096), 16 << 20);
-    assert_eq!(
-        odd.profile().name,
-        "lanes(backed(null:),channels=2,unit=1MiB,read-unit=512B,write-unit=4KiB)"
-    );
+    assert_eq!(odd.info().name, "lanes(backed(null:),channels=2,unit=1MiB,read-unit=512B,write-unit=4KiB)");
 }
 
 #[test]
@@ -331,10 +328,10 @@ fn refusals_report_what_was_found() {
     }
     // A simulated device without lanes is formatted; one with lanes keeps them unless a format is requested.
     let device = by_spec(&[("channels", "2"), ("unit", "1MiB")], memory(16 << 20)).unwrap();
-    assert_eq!(device.profile().lanes, 2);
-    assert_eq!(by_spec(&[], formatted()).unwrap().profile().lanes, 2);
+    assert_eq!(device.info().lanes, 2);
+    assert_eq!(by_spec(&[], formatted()).unwrap().info().lanes, 2);
     let anew = by_spec(&[("channels", "3"), ("unit", "64KiB"), ("format", "yes")], formatted()).unwrap();
-    assert_eq!(anew.profile().lanes, 3);
+    assert_eq!(anew.info().lanes, 3);
     assert!(matches!(
         build("lanes", &[], Stack::Timing(Box::new(NullDevice::new(1 << 20))), Seed(1)),
         Err(LayerError::NeedsBytes { .. })
@@ -344,7 +341,7 @@ fn refusals_report_what_was_found() {
 /// A device that is not simulated, and is therefore formatted only on request.
 struct Real {
     device: Memory,
-    profile: Profile,
+    info: DeviceInfo,
     /// Number of requests until it vanishes.
     left: u64,
     /// Whether the write during which it vanishes is done except for its first sector.
@@ -353,14 +350,14 @@ struct Real {
 
 impl Real {
     fn new(device: Memory, capacity_bytes: u64, depth: u32) -> Self {
-        let profile = Profile { simulated: false, capacity_bytes, depth, ..device.profile().clone() };
-        Self { device, profile, left: u64::MAX, torn: false }
+        let info = DeviceInfo { simulated: false, capacity_bytes, depth, ..device.info().clone() };
+        Self { device, info, left: u64::MAX, torn: false }
     }
 }
 
 impl Device for Real {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
     fn now(&self) -> Instant {
         self.device.now()
@@ -393,9 +390,9 @@ impl DataDevice for Real {
 
 /// Returns `device` opened read-only.
 fn read_only(device: Memory) -> Real {
-    let length = device.profile().capacity_bytes;
+    let length = device.info().capacity_bytes;
     let mut real = Real::new(device, length, 8);
-    real.profile.read_only = true;
+    real.info.read_only = true;
     real
 }
 
@@ -403,7 +400,7 @@ fn read_only(device: Memory) -> Real {
 fn real_device_is_formatted_only_on_request() {
     let open = |device: Real, settings: &[(&str, &str)]| {
         let settings: Vec<_> = settings.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
-        build("lanes", &settings, Stack::Data(Box::new(device)), Seed(1)).map(|stack| stack.profile().lanes)
+        build("lanes", &settings, Stack::Data(Box::new(device)), Seed(1)).map(|stack| stack.info().lanes)
     };
     let mut blank = memory(1 << 20);
     let error = Lanes::open(Real::new(blank, 1 << 20, 8)).err().expect("there are no lanes");
@@ -431,8 +428,8 @@ fn preparing_writes_nothing_and_finishing_writes() {
     overwrite(&mut device, 0, &[9; 4096]);
     let before = raw(&mut device, 0, 1 << 20);
     let kept = prepared(device.clone());
-    let StateChange::Repaired(profile) = kept.change() else { panic!("the lanes are kept") };
-    assert_eq!((profile.lanes, profile.erase_unit_bytes), (2, 8192));
+    let StateChange::Repaired(info) = kept.change() else { panic!("the lanes are kept") };
+    assert_eq!((info.lanes, info.erase_unit_bytes), (2, 8192));
     drop(kept);
     assert_eq!(raw(&mut device, 0, 1 << 20), before, "preparing wrote");
     let Ok(Stack::Data(repaired)) = prepared(device).finish(Seed(1)) else { panic!("it keeps bytes") };
@@ -563,7 +560,7 @@ proptest! {
         let made = lanes.clone().and_then(|lanes| lanes.build(below(), Seed(1)));
         let planned = lanes.and_then(|lanes| lanes.prepare(below(), StateOptions::default()));
         let planned = planned.map(|planned| planned.change().clone());
-        prop_assert_eq!(planned, made.map(|stack| StateChange::New(stack.profile().clone())));
+        prop_assert_eq!(planned, made.map(|stack| StateChange::New(stack.info().clone())));
     }
 
     #[test]

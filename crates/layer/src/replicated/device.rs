@@ -6,13 +6,13 @@ use super::{Below, Bytes, Replicated, Worth, groups};
 use crate::slab::Key;
 use flashlane_base::Instant;
 use flashlane_device::{
-    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, PowerCurve, Profile,
-    Request, RequestId, SubmitError,
+    AtRisk, Buffer, Completion, Counters, DataDevice, Device, DeviceInfo, Failure, Lane, Operation,
+    PowerCurve, Request, RequestId, SubmitError,
 };
 
 impl<B: Below> Device for Replicated<B> {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {

@@ -67,14 +67,14 @@ impl<B: Below> Replicated<B> {
         request: Request,
         buffer: Option<Buffer>,
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
-        if let Err(error) = self.profile.check(&request) {
+        if let Err(error) = self.info.check(&request) {
             return Err((error, buffer));
         }
         if request.operation == Operation::Trim && self.has_trims == Some(false) {
             return Err((SubmitError::Unsupported { operation: Operation::Trim }, buffer));
         }
-        if self.pending.len() >= self.profile.depth as usize {
-            return Err((SubmitError::Full { depth: self.profile.depth }, buffer));
+        if self.pending.len() >= self.info.depth as usize {
+            return Err((SubmitError::Full { depth: self.info.depth }, buffer));
         }
         let transfers = matches!(request.operation, Operation::Read | Operation::Write);
         let length = buffer.as_ref().map(|buffer| buffer.len() as u64);

@@ -10,7 +10,7 @@ use flashlane_base::Duration;
 use flashlane_base::units::{
     exact_bytes, parse_bytes, parse_count, parse_duration, parse_share, typed_bytes, typed_duration,
 };
-use flashlane_device::Profile;
+use flashlane_device::DeviceInfo;
 use flashlane_policy::OptionError;
 use flashlane_policy::replication::{FAMILY, Replication};
 use flashlane_replication::{EPOCH, MOST_COPIES, ROUND};
@@ -176,7 +176,7 @@ impl Settings {
     }
 
     /// Divides a device.
-    pub(super) fn layout(&self, below: &Profile) -> Result<Layout, LayerError> {
+    pub(super) fn layout(&self, below: &DeviceInfo) -> Result<Layout, LayerError> {
         check_kind(below)?;
         let in_partition = self.pages(below)? / u64::from(self.partitions);
         let slots = self.slots(in_partition)?;
@@ -190,7 +190,7 @@ impl Settings {
     }
 
     /// Returns the number of pages of a device, of which each partition has as many as any other.
-    fn pages(&self, below: &Profile) -> Result<u64, LayerError> {
+    fn pages(&self, below: &DeviceInfo) -> Result<u64, LayerError> {
         let Self { partitions, page_bytes, .. } = *self;
         let refuse_page = |reason| Err(refuse("page", exact_bytes(page_bytes), reason));
         let unit = below.write_unit_bytes.max(below.read_unit_bytes);
@@ -257,7 +257,7 @@ impl Settings {
 }
 
 /// Refuses a device that is divided already, or where copies cannot be written in place.
-fn check_kind(below: &Profile) -> Result<(), LayerError> {
+fn check_kind(below: &DeviceInfo) -> Result<(), LayerError> {
     let unsuited = |reason: &str| {
         Err(LayerError::Unsuited { layer: NAME, device: below.name.clone(), reason: reason.into() })
     };
@@ -328,12 +328,12 @@ impl fmt::Display for Settings {
 }
 
 impl Plan for Settings {
-    fn planned(&self, below: &Profile) -> Result<Profile, LayerError> {
-        Ok(Profile { capacity_bytes: self.layout(below)?.capacity_bytes(), ..below.clone() })
+    fn planned(&self, below: &DeviceInfo) -> Result<DeviceInfo, LayerError> {
+        Ok(DeviceInfo { capacity_bytes: self.layout(below)?.capacity_bytes(), ..below.clone() })
     }
 
     fn prepare(&self, inner: Stack, _: StateOptions) -> Result<Prepared, LayerError> {
-        self.layout(inner.profile())?;
+        self.layout(inner.info())?;
         let settings = self.clone();
         Ok(Prepared::new(StateChange::None, move |seed| {
             Ok(match inner {
@@ -355,7 +355,7 @@ mod tests {
     fn devices_that_cannot_be_divided_are_refused_with_what_would_do() {
         let settings = Settings::default();
         let page = settings.page_bytes;
-        let of = |pages: u64| NullDevice::new(pages * page).profile().clone();
+        let of = |pages: u64| NullDevice::new(pages * page).info().clone();
         let cases = [
             (of(8), Settings { partitions: 8, ..settings.clone() }, "each holds one page"),
             (of(16), Settings { partitions: 8, space: 0.1, ..settings.clone() }, "50% to 50% would"),

@@ -8,7 +8,7 @@ use crate::label::label;
 use crate::options::{OptionHelp, Options};
 use crate::state::StateOptions;
 use flashlane_base::units::{exact_bytes, parse_bytes, parse_count, typed_bytes};
-use flashlane_device::Profile;
+use flashlane_device::DeviceInfo;
 use std::sync::Arc;
 
 const NAME: &str = "striped";
@@ -72,11 +72,11 @@ impl Settings {
         Ok(Self { lanes, stripe_bytes: stripe_bytes.unwrap_or(STRIPE_BYTES) })
     }
 
-    /// Returns how units lie on the device below, and the profile of the layer.
+    /// Returns how units lie on the device below, and the info of the layer.
     ///
     /// # Errors
     /// [`LayerError::Unsuited`] where the device has no lanes of this number, or units that stripes do not divide.
-    pub(super) fn over(self, below: &Profile) -> Result<(Stripes, Profile), LayerError> {
+    pub(super) fn over(self, below: &DeviceInfo) -> Result<(Stripes, DeviceInfo), LayerError> {
         let Self { lanes, stripe_bytes } = self;
         let unsuited =
             |reason: String| Err(LayerError::Unsuited { layer: NAME, device: below.name.clone(), reason });
@@ -117,7 +117,7 @@ impl Settings {
             settings += &format!(",stripe={}", typed_bytes(stripe_bytes));
         }
         let factor = u64::from(lanes);
-        let profile = Profile {
+        let info = DeviceInfo {
             name: label(NAME, &below.name, &settings),
             capacity_bytes: below.capacity_bytes * factor,
             lanes: below.lanes / lanes,
@@ -127,7 +127,7 @@ impl Settings {
             ..below.clone()
         };
         let first_lane = halvings(stripe_bytes) % lanes;
-        Ok((Stripes { lanes, stripe_bytes, part_bytes: below.erase_unit_bytes, first_lane }, profile))
+        Ok((Stripes { lanes, stripe_bytes, part_bytes: below.erase_unit_bytes, first_lane }, info))
     }
 }
 
@@ -138,13 +138,13 @@ fn halvings(stripe_bytes: u64) -> u32 {
 }
 
 impl Plan for Settings {
-    fn planned(&self, below: &Profile) -> Result<Profile, LayerError> {
+    fn planned(&self, below: &DeviceInfo) -> Result<DeviceInfo, LayerError> {
         Ok(self.over(below)?.1)
     }
 
     fn prepare(&self, inner: Stack, _: StateOptions) -> Result<Prepared, LayerError> {
         let settings = *self;
-        settings.over(inner.profile())?;
+        settings.over(inner.info())?;
         Ok(Prepared::new(StateChange::None, move |_| {
             Ok(match inner {
                 Stack::Timing(device) => Stack::Timing(Box::new(Striped::new(Timing(device), settings)?)),

@@ -4,8 +4,8 @@
 use crate::drives;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{
-    AtRisk, Buffer, Completion, DataDevice, Device, Failure, Lane, NullDevice, Operation, Profile, Request,
-    RequestId, SubmitError, UnitHead, UnitKind, UnitState,
+    AtRisk, Buffer, Completion, DataDevice, Device, DeviceInfo, Failure, Lane, NullDevice, Operation,
+    Request, RequestId, SubmitError, UnitHead, UnitKind, UnitState,
 };
 use flashlane_layer::lanes::{Damage, Lanes, OLDEST_VERSION, SECTOR_BYTES, Shape, Superblock, seal};
 use flashlane_layer::{Backed, Fault, Faults, Faulty, Rate};
@@ -44,7 +44,7 @@ impl<D: DataDevice> Run<D> {
     /// Creates a device with the oldest supported layout, written by hand as in `docs/layout.md`.
     fn version_1(mut device: D, seed: Seed) -> Self {
         let shape = Shape { lanes: LANES, unit_bytes: UNIT, read_unit_bytes: 512, write_unit_bytes: WRITE };
-        let (id, device_bytes) = ([7; 16], device.profile().capacity_bytes);
+        let (id, device_bytes) = ([7; 16], device.info().capacity_bytes);
         let units = (device_bytes - 4 * SECTOR_BYTES) / UNIT / u64::from(LANES) * u64::from(LANES);
         assert!(units <= 253, "one sector of the table");
         // The records of never erased, empty units are zeros.
@@ -68,7 +68,7 @@ impl<D: DataDevice> Run<D> {
     }
 
     fn over(lanes: Lanes<D>, seed: Seed) -> Self {
-        let units = lanes.profile().capacity_bytes / UNIT * u64::from(LANES);
+        let units = lanes.info().capacity_bytes / UNIT * u64::from(LANES);
         Self {
             lanes,
             units: vec![Known::default(); units as usize],
@@ -244,7 +244,7 @@ fn delayed_requests_lose_no_change() {
 /// A drive that completes in any order, and whose writes in flight are torn at any sector by a cut.
 struct Tearing {
     bytes: Vec<u8>,
-    profile: Profile,
+    info: DeviceInfo,
     now: Instant,
     in_flight: Vec<(Request, Buffer, Instant)>,
     ready: Vec<Completion>,
@@ -258,7 +258,7 @@ impl Tearing {
     fn new(length_bytes: u64, seed: Seed) -> Self {
         Self {
             bytes: vec![0; length_bytes as usize],
-            profile: Profile { depth: 32, ..NullDevice::new(length_bytes).profile().clone() },
+            info: DeviceInfo { depth: 32, ..NullDevice::new(length_bytes).info().clone() },
             now: Instant::ZERO,
             in_flight: Vec::new(),
             ready: Vec::new(),
@@ -278,8 +278,8 @@ impl Tearing {
 }
 
 impl Device for Tearing {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
     fn now(&self) -> Instant {
         self.now
@@ -326,7 +326,7 @@ impl Device for Tearing {
 
 impl DataDevice for Tearing {
     fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)> {
-        match self.profile.check(&request) {
+        match self.info.check(&request) {
             Ok(()) if self.in_flight.len() < 32 => {}
             Ok(()) => return Err((SubmitError::Full { depth: 32 }, buffer)),
             Err(error) => return Err((error, buffer)),

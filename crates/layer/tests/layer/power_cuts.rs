@@ -116,7 +116,7 @@ impl Run {
             3..=6 => (Request::write(id, offset, length * SECTOR).durable(), id),
             _ => (Request::write(id, offset, length * SECTOR), id),
         };
-        let handles = self.device.profile().placement_handles;
+        let handles = self.device.info().placement_handles;
         let has_handle = request.operation == Operation::Write && handles > 1;
         let request = match has_handle {
             true => request.placed(PlacementHandle(r.below(handles.into()) as u16)),

@@ -2,7 +2,7 @@
 
 use super::Doubt;
 use flashlane_base::units::format_bytes;
-use flashlane_device::{Counters, OverProvisioning, OverProvisioningChange, Profile};
+use flashlane_device::{Counters, DeviceInfo, OverProvisioning, OverProvisioningChange};
 
 /// Where the requests of a measurement come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +17,10 @@ pub enum Load {
 }
 
 /// Returns the doubts about a drive's flash.
-pub fn about_flash(profile: &Profile, counters: &Counters, load: Load) -> Vec<Doubt> {
-    let cleaned = nothing_cleaned(counters, load, profile.begins_written);
+pub fn about_flash(info: &DeviceInfo, counters: &Counters, load: Load) -> Vec<Doubt> {
+    let cleaned = nothing_cleaned(counters, load, info.begins_written);
     [
-        about_settings(profile),
+        about_settings(info),
         not_written(counters),
         cleaned,
         not_paced(counters),
@@ -36,8 +36,8 @@ pub fn about_flash(profile: &Profile, counters: &Counters, load: Load) -> Vec<Do
 const OVER_PROVISIONING_MATTERS: f64 = 0.03;
 
 /// Reports settings that changed one of the flash and the capacity.
-pub fn about_settings(profile: &Profile) -> Option<Doubt> {
-    about_over_provisioning(profile.capacity_bytes, profile.over_provisioning?)
+pub fn about_settings(info: &DeviceInfo) -> Option<Doubt> {
+    about_over_provisioning(info.capacity_bytes, info.over_provisioning?)
 }
 
 /// Doubts the over-provisioning of a simulated drive, where settings changed it notably from the profile's.

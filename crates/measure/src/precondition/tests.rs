@@ -9,7 +9,7 @@ use flashlane_workload::{Precondition, Workload};
 use std::ops::ControlFlow;
 
 fn preconditioned(device: &mut Scripted, text: &str) -> Run {
-    device.profile.capacity_bytes = 64 << 20;
+    device.info.capacity_bytes = 64 << 20;
     let workload = Workload::parse(text).unwrap_or_else(|error| panic!("{error}"));
     run(device, &workload, RunOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -78,11 +78,11 @@ fn mixed_preconditioning_writes_its_volume_in_all_sizes() {
 #[test]
 fn mixed_requests_are_multiples_of_the_write_unit() {
     let mut device = Scripted::new(8, 8, 10);
-    device.profile.write_unit_bytes = 48 << 10;
+    device.info.write_unit_bytes = 48 << 10;
     preconditioned(&mut device, "random-write,size=48KiB,requests=1,precondition=mixed:1MiB");
     assert!(device.log.iter().all(|request| request.length_bytes == 48 << 10), "no other size is possible");
     let mut device = Scripted::new(8, 8, 10);
-    device.profile.write_unit_bytes = 16 << 10;
+    device.info.write_unit_bytes = 16 << 10;
     preconditioned(&mut device, "random-write,size=16KiB,requests=1,precondition=mixed:4MiB");
     assert!(device.log.iter().all(|request| request.length_bytes.is_multiple_of(16 << 10)));
     assert!(device.log.iter().any(|request| request.length_bytes == 64 << 10));
@@ -105,7 +105,7 @@ fn watch_stops_mixed_preconditioning() {
 #[test]
 fn watch_stops_preconditioning() {
     let mut device = Scripted::new(8, 8, 10);
-    device.profile.capacity_bytes = 4 << 30;
+    device.info.capacity_bytes = 4 << 30;
     let workload = Workload::parse("random-write,precondition=steady").unwrap();
     let mut seen = false;
     let mut watch = |progress: &crate::Progress| {

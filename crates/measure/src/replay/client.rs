@@ -94,9 +94,9 @@ impl<'r, 'a> Replayer<'r, 'a> {
         };
         let mut replayer = Self {
             records,
-            fit: Fit::new(device.profile().clone(), how),
+            fit: Fit::new(device.info().clone(), how),
             clock: Clock::new(speed),
-            lateness: !device.profile().simulated && !matches!(timing, Timing::Closed),
+            lateness: !device.info().simulated && !matches!(timing, Timing::Closed),
             timing,
             ahead: VecDeque::with_capacity(AHEAD),
             slots: vec![Slot::default(); slots as usize],

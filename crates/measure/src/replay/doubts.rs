@@ -36,9 +36,9 @@ impl Replay {
         doubts.extend(self.doubts_about_fit());
         doubts.extend(self.doubt_about_lateness());
         if self.waited > 0 {
-            doubts.push(Doubt::DeviceFull { waited: self.waited, depth: self.profile.depth });
+            doubts.push(Doubt::DeviceFull { waited: self.waited, depth: self.info.depth });
         }
-        doubts.extend(about_flash(&self.profile, &self.counters, Load::Recorded));
+        doubts.extend(about_flash(&self.info, &self.counters, Load::Recorded));
         doubts.extend(about_samples(self.samples.len(), self.requests + self.flushes));
         doubts
     }
@@ -54,7 +54,7 @@ impl Replay {
     fn doubts_about_fit(&self) -> impl Iterator<Item = Doubt> {
         let fitted = &self.fitted;
         let if_any = |requests: u64, doubt: Doubt| (requests > 0).then_some(doubt);
-        let capacity_bytes = self.profile.capacity_bytes;
+        let capacity_bytes = self.info.capacity_bytes;
         let doubts = [
             if_any(fitted.folded, Doubt::Folded { requests: fitted.folded, capacity_bytes }),
             if_any(fitted.widened, Doubt::Widened { requests: fitted.widened }),

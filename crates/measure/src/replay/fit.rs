@@ -3,7 +3,7 @@
 use super::options::{Beyond, ReplayOptions, Unaligned};
 use crate::error::access_words;
 use flashlane_base::{Duration, Operation};
-use flashlane_device::{Profile, Request, SubmitError};
+use flashlane_device::{DeviceInfo, Request, SubmitError};
 use flashlane_trace::Record;
 use flashlane_workload::Access;
 
@@ -62,16 +62,16 @@ pub(super) const LONGEST: Duration = Duration::from_ns(1 << 62);
 
 /// Fits records to a device one by one.
 pub(super) struct Fit {
-    profile: Profile,
+    info: DeviceInfo,
     beyond: Beyond,
     unaligned: Unaligned,
     pub(super) fitted: Fitted,
 }
 
 impl Fit {
-    pub(super) fn new(profile: Profile, options: &ReplayOptions) -> Self {
+    pub(super) fn new(info: DeviceInfo, options: &ReplayOptions) -> Self {
         let fitted = Fitted::default();
-        Self { profile, beyond: options.beyond, unaligned: options.unaligned, fitted }
+        Self { info, beyond: options.beyond, unaligned: options.unaligned, fitted }
     }
 
     /// Returns the request of a record; `None` where it is left out.
@@ -87,7 +87,7 @@ impl Fit {
             operation => (operation, record.offset_bytes, record.length_bytes),
         };
         let access = Access { operation, offset_bytes, length_bytes };
-        match self.profile.check(&request(access)) {
+        match self.info.check(&request(access)) {
             Ok(()) => Some(access),
             Err(error) => self.adjust(access, error),
         }
@@ -120,7 +120,7 @@ impl Fit {
                     return None;
                 }
             }
-            match self.profile.check(&request(access)) {
+            match self.info.check(&request(access)) {
                 Ok(()) => break,
                 Err(next) => error = next,
             }

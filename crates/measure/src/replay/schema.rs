@@ -20,7 +20,7 @@ impl From<&Replay> for ReplayResult {
         let slices = slices(replay);
         Self {
             schema: REPLAY_SCHEMA.into(),
-            device: device_row(&replay.profile, &replay.counters),
+            device: device_row(&replay.info, &replay.counters),
             trace: None,
             pace: replay.options.pace.name().into(),
             speed,

@@ -289,8 +289,8 @@ fn request_beyond_the_clock_range_is_left_out() {
 struct Oversleeping(Scripted);
 
 impl Device for Oversleeping {
-    fn profile(&self) -> &Profile {
-        &self.0.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.0.info
     }
     fn now(&self) -> Instant {
         self.0.now()
@@ -309,7 +309,7 @@ impl Device for Oversleeping {
 impl Oversleeping {
     fn new(depth: u32, servers: usize, service_us: u64) -> Self {
         let mut inner = Scripted::new(depth, servers, service_us);
-        inner.profile.simulated = false;
+        inner.info.simulated = false;
         Self(inner)
     }
 }

@@ -4,7 +4,7 @@ use crate::doubt::{Load, about_flash};
 use crate::tests::Scripted;
 use crate::{Doubt, Run, RunOptions, run};
 use flashlane_base::{Duration, Instant, Operation};
-use flashlane_device::{Counters, Device, Profile};
+use flashlane_device::{Counters, Device, DeviceInfo};
 use flashlane_result::run::RunResult;
 use flashlane_workload::Workload;
 
@@ -78,10 +78,10 @@ fn nothing_cleaned_suggests_a_remedy() {
             .to_vec(),
     );
     for begins_written in [false, true] {
-        let profile = Profile { begins_written, ..Scripted::new(1, 1, 1).profile().clone() };
+        let info = DeviceInfo { begins_written, ..Scripted::new(1, 1, 1).info().clone() };
         let expected =
             Doubt::NothingCleaned { was_written: begins_written, is_recorded: false, written_pages: 1 };
-        assert_eq!(about_flash(&profile, &counters, Load::Made { after_writes: false }), [expected]);
+        assert_eq!(about_flash(&info, &counters, Load::Made { after_writes: false }), [expected]);
     }
 }
 

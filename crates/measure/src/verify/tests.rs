@@ -3,7 +3,7 @@
 use crate::tests::Scripted;
 use crate::{Interruption, MeasureError, Mismatch, Progress, Run, RunOptions, run, run_verified};
 use flashlane_base::{Instant, Operation};
-use flashlane_device::{Buffer, Completion, DataDevice, Device, Profile, Request, RequestId, SubmitError};
+use flashlane_device::{Buffer, Completion, DataDevice, Device, DeviceInfo, Request, RequestId, SubmitError};
 use flashlane_result::run::RunResult;
 use flashlane_workload::Workload;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ enum Fault {
 impl Bytes {
     fn new(fault: Fault) -> Self {
         let mut inner = Scripted::new(8, 3, 10);
-        inner.profile.capacity_bytes = 4 << 20;
+        inner.info.capacity_bytes = 4 << 20;
         Self {
             bytes: vec![0; 4 << 20],
             inner,
@@ -73,8 +73,8 @@ impl Bytes {
 }
 
 impl Device for Bytes {
-    fn profile(&self) -> &Profile {
-        self.inner.profile()
+    fn info(&self) -> &DeviceInfo {
+        self.inner.info()
     }
     fn now(&self) -> Instant {
         self.inner.now()
@@ -217,7 +217,7 @@ fn watch_stops_the_read_back() {
     // On a real device the watch is called after every completion: at the end of the last write, then during the
     // read-back.
     let mut device = Bytes::new(Fault::None);
-    device.inner.profile.simulated = false;
+    device.inner.info.simulated = false;
     let mut calls_at_end = 0;
     let mut watch = |progress: &Progress| {
         calls_at_end += u32::from(progress.requests == 2000);

@@ -41,7 +41,7 @@ fn overwritten(policy: &str) -> (Instant, f64) {
     let mut random = Seed(2).source();
     let mut out = Vec::new();
     for id in 0..30_000 {
-        let page = random.below(device.profile().capacity_bytes / 4096);
+        let page = random.below(device.info().capacity_bytes / 4096);
         device.submit(Request::write(id, page * 4096, 4096)).expect("the drive takes it");
         device.reap(Instant::FAR, &mut out);
     }

@@ -2,7 +2,7 @@
 
 use flashlane_base::{Instant, Seed};
 use flashlane_device::spec::Spec;
-use flashlane_device::{Buffer, Completion, DataDevice, Device, Profile, Request, RequestId, SubmitError};
+use flashlane_device::{Buffer, Completion, DataDevice, Device, DeviceInfo, Request, RequestId, SubmitError};
 use flashlane_host::CreateError;
 use flashlane_open::{Consent, OpenError, OpenOptions, PROFILE_BYTES_MAX, Target, create};
 use flashlane_policy::Policies;
@@ -42,12 +42,12 @@ fn real_device_is_read_only_without_destroy_data() {
     let folder = folder();
     let path = file(&folder, &vec![7; MIB as usize]);
     let mut opened = options().open(&spec(&path)).expect("reading is allowed");
-    assert!(opened.device.profile().read_only);
+    assert!(opened.device.info().read_only);
     assert!(matches!(write(&mut *opened.device, 4096), Err(SubmitError::ReadOnly { .. })));
     drop(opened);
     assert_eq!(fs::read(&path).unwrap(), vec![7; MIB as usize]);
     let opened = options().consent(Consent::Destroy).open(&spec(&path)).expect("writing is allowed");
-    assert!(!opened.device.profile().read_only);
+    assert!(!opened.device.info().read_only);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn simulated_drive_keeps_its_bytes_in_a_file_that_may_be_emptied() {
     let bytes = Buffer::from_slice(&[7; 4096]);
     opened.device.submit_with(Request::write(1, 8192, 4096), bytes).expect("it fits");
     opened.device.reap(Instant::FAR, &mut Vec::new());
-    assert_eq!(opened.device.profile().name, spec);
+    assert_eq!(opened.device.info().name, spec);
     let again = options().consent(Consent::Destroy).open_data(&spec).expect_err("it is in use");
     assert!(again.to_string().contains("in use"), "{again}");
     drop(opened);
@@ -109,7 +109,7 @@ fn create_makes_a_new_file_and_replaces_none() {
     let path = folder.path().join("new");
     let spec = format!("lanes({},channels=4,unit=1MiB)", path.display());
     let opened = options().create(16 * MIB).open_data(&spec).expect("a new file with lanes");
-    assert_eq!(opened.device.profile().lanes, 4);
+    assert_eq!(opened.device.info().lanes, 4);
     drop(opened);
     let before = fs::read(&path).unwrap();
     let refused = options().create(16 * MIB).open_data(&spec).expect_err("it exists");
@@ -117,7 +117,7 @@ fn create_makes_a_new_file_and_replaces_none() {
     assert!(fs::read(&path).unwrap() == before, "the file was changed");
     // The lanes are found again without giving their shape.
     let opened = options().open_data(&format!("lanes({})", path.display())).expect("lanes");
-    assert_eq!(opened.device.profile().lanes, 4);
+    assert_eq!(opened.device.info().lanes, 4);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn refusing_the_planned_lanes_writes_nothing() {
     let bytes = vec![7; 16 * MIB as usize];
     let path = file(&folder, &bytes);
     let spec = format!("lanes({},channels=4,unit=1MiB,format=yes)", path.display());
-    let refuse = |lanes: &Profile| {
+    let refuse = |lanes: &DeviceInfo| {
         assert_eq!(lanes.lanes, 4);
         Err(OpenError::CreateSimulated { spec: "refused".into() })
     };
@@ -150,7 +150,7 @@ fn refusing_the_planned_lanes_writes_nothing() {
 #[test]
 fn open_data_keeps_the_bytes_of_a_simulated_device() {
     let mut device = OpenOptions::new().open_data("sim:ssd-s").expect("a drive").device;
-    let unit = device.profile().write_unit_bytes;
+    let unit = device.info().write_unit_bytes;
     let mut buffer = Buffer::zeroed(unit as usize);
     buffer.as_mut_slice().fill(9);
     device.submit_with(Request::write(1, 0, unit), buffer).expect("it is written");
@@ -182,9 +182,9 @@ fn equal_seeds_give_equal_drives() {
 fn lanes_of_a_drive_are_interleaved_or_opened_alone() {
     let whole = OpenOptions::new().open("sim:sdf").expect("a drive").device;
     let lane = OpenOptions::new().open("sim:sdf#7").expect("a lane").device;
-    assert_eq!((whole.profile().lanes, lane.profile().lanes), (1, 1));
-    assert_eq!(whole.profile().capacity_bytes, lane.profile().capacity_bytes * 44);
-    assert_eq!(OpenOptions::new().open_data("sim:sdf").expect("a drive").device.profile().lanes, 44);
+    assert_eq!((whole.info().lanes, lane.info().lanes), (1, 1));
+    assert_eq!(whole.info().capacity_bytes, lane.info().capacity_bytes * 44);
+    assert_eq!(OpenOptions::new().open_data("sim:sdf").expect("a drive").device.info().lanes, 44);
 }
 
 #[test]

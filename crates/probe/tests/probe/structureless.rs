@@ -2,7 +2,7 @@
 
 use crate::options;
 use flashlane_base::{Duration, Instant, Random, Seed};
-use flashlane_device::{Completion, Device, NullDevice, Profile, Request, SubmitError};
+use flashlane_device::{Completion, Device, DeviceInfo, NullDevice, Request, SubmitError};
 use flashlane_probe::{Effort, Feature, Options, ProbeResult, Status, probe};
 
 /// A distribution of latencies in nanoseconds, given the number of the request and the time.
@@ -35,7 +35,7 @@ const SPREADS: [(&str, Spread); 8] = [
 
 /// Completes each request after a time that depends on no structure.
 struct Structureless {
-    profile: Profile,
+    info: DeviceInfo,
     now: Instant,
     in_flight: Vec<Completion>,
     random: Random,
@@ -45,15 +45,15 @@ struct Structureless {
 
 impl Structureless {
     fn new(spread: Spread, seed: u64) -> Self {
-        let profile = Profile { depth: 64, ..NullDevice::new(1 << 30).profile().clone() };
+        let info = DeviceInfo { depth: 64, ..NullDevice::new(1 << 30).info().clone() };
         let random = Seed(seed).derive("structureless").source();
-        Self { profile, now: Instant::ZERO, in_flight: Vec::new(), random, requests: 0, spread }
+        Self { info, now: Instant::ZERO, in_flight: Vec::new(), random, requests: 0, spread }
     }
 }
 
 impl Device for Structureless {
-    fn profile(&self) -> &Profile {
-        &self.profile
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
     fn now(&self) -> Instant {
@@ -61,9 +61,9 @@ impl Device for Structureless {
     }
 
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
-        self.profile.check(&request)?;
-        if self.in_flight.len() >= self.profile.depth as usize {
-            return Err(SubmitError::Full { depth: self.profile.depth });
+        self.info.check(&request)?;
+        if self.in_flight.len() >= self.info.depth as usize {
+            return Err(SubmitError::Full { depth: self.info.depth });
         }
         self.requests += 1;
         let latency = (self.spread)(&mut self.random, self.requests, self.now);

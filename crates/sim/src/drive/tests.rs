@@ -75,7 +75,7 @@ fn run(drive: &mut Drive, requests: u64, seed: u64) -> (Vec<Completion>, u64) {
 fn run_part(drive: &mut Drive, requests: std::ops::Range<u64>, seed: u64) -> Vec<Completion> {
     let mut random = Seed(seed).derive_nth("part", requests.start).source();
     let (mut all, mut out) = (Vec::new(), Vec::new());
-    let capacity = drive.profile().capacity_bytes;
+    let capacity = drive.info().capacity_bytes;
     let mut in_flight = 0;
     for id in requests {
         let sectors = 1 + random.below(40);

@@ -55,9 +55,9 @@ fn one_lane_and_all_lanes_as_one_conform() {
 
 #[test]
 fn neighbouring_units_lie_on_neighbouring_lanes() {
-    let unit = tiny(&[]).profile().erase_unit_bytes;
+    let unit = tiny(&[]).info().erase_unit_bytes;
     let mut all = Interleaved::new(tiny(&[]));
-    assert_eq!((all.profile().lanes, all.profile().capacity_bytes), (1, 64 * unit));
+    assert_eq!((all.info().lanes, all.info().capacity_bytes), (1, 64 * unit));
     let written = |all: &Interleaved<Sdf>, index| {
         all.unit(Lane(0), index).unwrap().state == UnitState::Written { bytes: unit }
     };
@@ -77,7 +77,7 @@ fn neighbouring_units_lie_on_neighbouring_lanes() {
     one.reap(Instant::FAR, &mut Vec::new());
     assert_eq!(one.unit(Lane(0), 1).unwrap().state, UnitState::Written { bytes: unit });
     assert_eq!((one.unit(Lane(0), 0).unwrap().state, one.unit(Lane(1), 0)), (UnitState::ERASED, None));
-    assert_eq!(one.profile().name, "sim:sdf#1");
+    assert_eq!(one.info().name, "sim:sdf#1");
 }
 
 /// The paper's device with as many lanes, and few blocks.
@@ -201,7 +201,7 @@ fn a_read_waits_for_pages_of_a_write_and_not_for_the_write() {
 /// A random load that knows the rules: writes what is erased, reads what is written, erases now and then.
 fn load(device: &mut Sdf, requests: u64, seed: u64) -> Vec<Completion> {
     let mut random = Seed(seed).derive("load").source();
-    let p = device.profile().clone();
+    let p = device.info().clone();
     let mut out = Vec::new();
     for id in 0..requests {
         let lane = Lane(random.below(u64::from(p.lanes)) as u32);
@@ -239,7 +239,7 @@ fn same_seed_repeats_a_run_and_a_clone_continues_it() {
 #[test]
 fn a_power_cut_tears_what_is_in_flight_and_takes_nothing_else() {
     let mut device = tiny(&[("initial.state", "full")]);
-    let unit = device.profile().erase_unit_bytes;
+    let unit = device.info().erase_unit_bytes;
     submit(&mut device, &[Request::erase(0, 0, unit)]);
     drain(&mut device);
     submit(
@@ -276,7 +276,7 @@ fn blocks_wear_out_until_units_are_lost_and_say_so() {
         ("lanes.erase_failures", "5%"),
     ];
     let mut device = tiny(&settings);
-    let (unit, planes) = (device.profile().erase_unit_bytes, 4);
+    let (unit, planes) = (device.info().erase_unit_bytes, 4);
     let spares = device.spare_blocks(Lane(0)).unwrap();
     assert!(spares > 0);
     let mut lost = std::collections::BTreeSet::new();
@@ -319,7 +319,7 @@ fn worn_flash_needs_second_looks_and_loses_pages() {
         ("flash.read_retry", "60%"),
         ("flash.uncorrectable", "5%"),
     ]);
-    let unit = device.profile().erase_unit_bytes;
+    let unit = device.info().erase_unit_bytes;
     let reads = |device: &mut Sdf| {
         (0..300)
             .filter(|&id| {

@@ -6,8 +6,8 @@ use super::{EXTENT, TestStore, apply, check_space, devices, kind_of, slices, tre
 use crate::Files;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
-    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Lane, Profile, Request, RequestId, SubmitError,
-    Unit,
+    AtRisk, Buffer, Completion, Counters, DataDevice, Device, DeviceInfo, Lane, Request, RequestId,
+    SubmitError, Unit,
 };
 use flashlane_device_testing::{MemoryDisk, MemoryLanes, cycle_power};
 use flashlane_store::{KeyValueStore, Store, StoreOptions};
@@ -53,8 +53,8 @@ impl<D: Clone> Watched<D> {
 }
 
 impl<D: DataDevice + Clone> Device for Watched<D> {
-    fn profile(&self) -> &Profile {
-        self.inner.profile()
+    fn info(&self) -> &DeviceInfo {
+        self.inner.info()
     }
     fn now(&self) -> Instant {
         self.inner.now()

@@ -27,7 +27,7 @@ use std::sync::Arc;
 impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Begins the merges that are due, and goes on with those that run.
     pub(super) fn compact(&mut self) {
-        if self.blocks.device().profile().read_only {
+        if self.blocks.device().info().read_only {
             return;
         }
         (0..self.slices.len()).for_each(|slice| self.run_merge(slice));

@@ -37,7 +37,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let more_writes = (bytes - least_bytes) / 2 / block_bytes;
         // Two reads for each lane keep all of them busy. What is read further ahead is merged when no cache has it any
         // more.
-        let lanes = u64::from(self.blocks.device().profile().lanes.max(1));
+        let lanes = u64::from(self.blocks.device().info().lanes.max(1));
         let ahead_bytes_max = 2 * lanes * self.options.merge_chunk_bytes;
         let ahead_bytes = (bytes - least_bytes - more_writes * block_bytes).min(ahead_bytes_max);
         let writes = u64::from(self.options.merge_writes) + more_writes;

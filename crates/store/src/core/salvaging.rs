@@ -236,7 +236,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
         self.settle();
         if damage.log.is_some() {
-            if self.log.device().profile().read_only {
+            if self.log.device().info().read_only {
                 return Err(SalvageError::ReadOnly);
             }
             self.log.erase_foreign().map_err(|reason| SalvageError::Foreign { reason })?;
@@ -288,7 +288,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Records a salvage durably. Requires: nothing is in flight.
     fn record_salvage(&mut self, mut salvage: Salvage) -> Result<(), SalvageError> {
-        let is_read_only = self.blocks.device().profile().read_only || self.log.device().profile().read_only;
+        let is_read_only = self.blocks.device().info().read_only || self.log.device().info().read_only;
         if is_read_only || self.log.failure().is_some() {
             return Err(SalvageError::ReadOnly);
         }

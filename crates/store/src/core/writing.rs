@@ -73,7 +73,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if let Some(LogOverwritten { offset_bytes, bytes }) = self.log.overwritten() {
             return Err(WriteError::LogOverwritten { offset_bytes, bytes });
         }
-        let is_read_only = self.blocks.device().profile().read_only || self.log.device().profile().read_only;
+        let is_read_only = self.blocks.device().info().read_only || self.log.device().info().read_only;
         if is_read_only || !self.lost_blocks().is_empty() || self.missing().is_some() {
             return Err(WriteError::ReadOnly);
         }

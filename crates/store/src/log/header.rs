@@ -12,7 +12,7 @@ use crate::bytes::{Reader, put_bytes, put_varint};
 use crate::error::OpenError;
 use crate::log::recover::execute;
 use crate::salvage::Salvage;
-use flashlane_device::{Buffer, DataDevice, Profile, Request};
+use flashlane_device::{Buffer, DataDevice, DeviceInfo, Request};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"flashkvh");
 /// Version of the header that is the newest that this program reads: that of a store that was salvaged.
@@ -148,37 +148,37 @@ enum Header {
 }
 
 impl LogLayout {
-    /// Returns the layout of a device with this profile for this configuration; `None` where it has too few pages.
-    pub(crate) fn new(profile: &Profile, config: &LogConfig) -> Option<Self> {
-        let page_bytes = page_bytes(profile);
+    /// Returns the layout of a device with this info for this configuration; `None` where it has too few pages.
+    pub(crate) fn new(info: &DeviceInfo, config: &LogConfig) -> Option<Self> {
+        let page_bytes = page_bytes(info);
         let header_pages = config.pages(page_bytes);
         if header_pages > HEADER_PAGES_MAX {
             return None;
         }
-        let pages = (profile.capacity_bytes / page_bytes).checked_sub(2 * header_pages + MARKS)?;
+        let pages = (info.capacity_bytes / page_bytes).checked_sub(2 * header_pages + MARKS)?;
         Some(Self { page_bytes, header_pages, mark_pages: MARKS, pages })
     }
 
     /// Returns the layout of a log on a device whose header was read. Without `ring_pages` the ring ends with the
     /// device.
     fn of_device(
-        profile: &Profile,
+        info: &DeviceInfo,
         page_bytes: u64,
         (header_pages, mark_pages): (u64, u64),
         ring_pages: Option<u64>,
     ) -> Result<Self, OpenError> {
         let before_ring = 2 * header_pages + mark_pages;
-        let on_device = (profile.capacity_bytes / page_bytes).saturating_sub(before_ring);
+        let on_device = (info.capacity_bytes / page_bytes).saturating_sub(before_ring);
         let pages = ring_pages.unwrap_or(on_device);
         if pages > on_device {
             return Err(OpenError::LogTooShort {
-                device: profile.name.clone(),
-                given_bytes: profile.capacity_bytes,
+                device: info.name.clone(),
+                given_bytes: info.capacity_bytes,
                 least_bytes: (before_ring + pages) * page_bytes,
             });
         }
         match pages {
-            0 => Err(OpenError::NoLog { device: profile.name.clone() }),
+            0 => Err(OpenError::NoLog { device: info.name.clone() }),
             _ => Ok(Self { page_bytes, header_pages, mark_pages, pages }),
         }
     }
@@ -231,8 +231,8 @@ impl LogLayout {
 }
 
 /// Returns the page size on a device: its write unit, and 4 KiB at least.
-fn page_bytes(profile: &Profile) -> u64 {
-    let unit = profile.write_unit_bytes.max(profile.read_unit_bytes);
+fn page_bytes(info: &DeviceInfo) -> u64 {
+    let unit = info.write_unit_bytes.max(info.read_unit_bytes);
     PAGE_BYTES_MIN.next_multiple_of(unit)
 }
 
@@ -307,18 +307,18 @@ pub(crate) struct DamagedCopy {
 
 /// Reads the header from a log's device.
 pub(crate) fn read_header<L: DataDevice>(device: &mut L) -> Result<FoundHeader, OpenError> {
-    let profile = device.profile().clone();
-    let (name, page) = (profile.name.clone(), page_bytes(&profile));
+    let info = device.info().clone();
+    let (name, page) = (info.name.clone(), page_bytes(&info));
     let (mut is_ours, mut newer) = (false, None);
     // The second copy stands behind the first, whose length only a valid copy says.
-    for first in 0..HEADER_PAGES_MAX.min(profile.capacity_bytes / page) {
+    for first in 0..HEADER_PAGES_MAX.min(info.capacity_bytes / page) {
         match read_copy(device, page, first) {
             Header::Sound { config, header_bytes, mark_pages, ring_pages } => {
                 let header_pages = header_bytes.div_ceil(page);
                 if first != 0 && first != header_pages {
                     return Err(OpenError::NoLog { device: name });
                 }
-                let layout = LogLayout::of_device(&profile, page, (header_pages, mark_pages), ring_pages)?;
+                let layout = LogLayout::of_device(&info, page, (header_pages, mark_pages), ring_pages)?;
                 let damaged = damaged_copy(device, &layout, &config, first == 0, header_bytes);
                 return Ok(FoundHeader { config, layout, damaged });
             }

@@ -258,7 +258,7 @@ fn read_chunks<L: DataDevice>(
     chunks: &[Range<u64>],
     take: &mut impl FnMut(Range<u64>, Buffer),
 ) -> Vec<Range<u64>> {
-    let at_once = READS_IN_FLIGHT.min(device.profile().depth);
+    let at_once = READS_IN_FLIGHT.min(device.info().depth);
     let (mut next, mut in_flight, mut failed, mut out) = (0, 0, Vec::new(), Vec::new());
     loop {
         while in_flight < at_once && next < chunks.len() {
@@ -314,7 +314,7 @@ fn recover_chain<L: DataDevice>(
     reads_damaged: bool,
 ) -> Result<Recovered, OpenError> {
     let slots = &ring.slots;
-    let name = device.profile().name.clone();
+    let name = device.info().name.clone();
     let marks = found.flatten();
     let marked_to = marks.map_or(0, |marks| marks.durable_to);
     let marks_damage = (found == Some(None)).then(|| OpenError::LogMarksDamaged { device: name.clone() });
@@ -342,7 +342,7 @@ fn recover_chain<L: DataDevice>(
         return Err(damage);
     }
     if end - tail >= layout.pages {
-        return Err(OpenError::LogFull { device: device.profile().name.clone() });
+        return Err(OpenError::LogFull { device: device.info().name.clone() });
     }
     let oldest = oldest_page(slots, tail, end, layout.pages);
     let mut records = read_records(device, layout, config, ring, oldest..end, tail)?;
@@ -399,7 +399,7 @@ fn read_records<L: DataDevice>(
     chain: Range<u64>,
     tail: u64,
 ) -> Result<Vec<Record>, OpenError> {
-    let name = device.profile().name.clone();
+    let name = device.info().name.clone();
     let mut records = Vec::new();
     // The bytes of a record so far, the page in which it begins, and its epoch.
     let (mut partial, mut began, mut epoch) = (Vec::new(), 0, 0);

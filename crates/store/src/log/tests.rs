@@ -17,7 +17,7 @@ const BEFORE_RING: u64 = 4;
 
 fn create(pages: u64, seed: u64) -> Log<MemoryDisk> {
     let mut disk = MemoryDisk::new((BEFORE_RING + pages) * 4096, 512, Seed(seed));
-    let layout = LogLayout::new(disk.profile(), &config()).expect("the disk has pages");
+    let layout = LogLayout::new(disk.info(), &config()).expect("the disk has pages");
     write_header(&mut disk, &layout, &config()).expect("the disk is sound");
     Log::new(disk, layout, 9, &Recovered::empty())
 }
@@ -276,7 +276,7 @@ fn log_on_a_device_that_was_cut_is_refused() {
         assert_eq!(
             error,
             OpenError::LogTooShort {
-                device: whole.profile().name.clone(),
+                device: whole.info().name.clone(),
                 given_bytes: pages * 4096,
                 least_bytes: 44 * 4096
             }
@@ -333,7 +333,7 @@ fn freed_records_are_found_while_they_are_in_the_ring() {
 /// A log as versions before 4 create it, but for its header.
 fn create_without_marks(pages: u64, seed: u64) -> Log<MemoryDisk> {
     let mut disk = MemoryDisk::new((2 + pages) * 4096, 512, Seed(seed));
-    let layout = LogLayout::new(disk.profile(), &config()).expect("the disk has pages").without_marks();
+    let layout = LogLayout::new(disk.info(), &config()).expect("the disk has pages").without_marks();
     write_header(&mut disk, &layout, &config()).expect("the disk is sound");
     Log::new(disk, layout, 9, &Recovered { marks: None, ..Recovered::empty() })
 }

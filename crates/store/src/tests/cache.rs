@@ -3,7 +3,7 @@
 use super::*;
 use flashlane_base::Duration;
 use flashlane_device::{
-    Buffer, Completion, DataDevice, Device, Lane, Profile, Request, RequestId, SubmitError, Unit,
+    Buffer, Completion, DataDevice, Device, DeviceInfo, Lane, Request, RequestId, SubmitError, Unit,
 };
 
 fn put(store: &mut TestStore, number: u32, value: u8) {
@@ -90,8 +90,8 @@ fn store_without_cache_reads_each_time() {
 struct Real<D>(D);
 
 impl<D: DataDevice> Device for Real<D> {
-    fn profile(&self) -> &Profile {
-        self.0.profile()
+    fn info(&self) -> &DeviceInfo {
+        self.0.info()
     }
 
     fn now(&self) -> Instant {

@@ -80,7 +80,7 @@ pub fn compare_bounds(
 fn compare_one(subject: &Subject, effort: Effort, seed: Seed) -> Vec<BoundComparison> {
     let probed = |p99: Option<Duration>| {
         let mut device = device(&subject.config(subject.state), seed);
-        let unit_bytes = device.profile().read_unit_bytes.max(device.profile().write_unit_bytes);
+        let unit_bytes = device.info().read_unit_bytes.max(device.info().write_unit_bytes);
         let request_bytes = Some(REQUEST_BYTES.max(unit_bytes));
         let full_drive = subject.full_drive(seed);
         let options =

@@ -185,7 +185,7 @@ impl Measured {
             collecting_percent: 0.0,
             pool_writes: run.requests.of(Operation::Write).map_or(0, |latencies| latencies.len()),
             elapsed_ns,
-            capacity_bytes: run.profile.capacity_bytes,
+            capacity_bytes: run.info.capacity_bytes,
             counters,
         }
     }

@@ -148,7 +148,7 @@ const STEP_BYTES_MIN: u64 = 512 << 10;
 /// with a full write buffer; 0 where it takes none.
 fn slc_cache_bytes(config: &DriveConfig) -> [u64; 2] {
     let mut drive = Drive::new(config, Seed(0));
-    let capacity_bytes = drive.profile().capacity_bytes;
+    let capacity_bytes = drive.info().capacity_bytes;
     erase(&mut drive);
     let counted = |drive: &Drive| {
         let counters = drive.counters();
@@ -179,7 +179,7 @@ fn slc_cache_bytes(config: &DriveConfig) -> [u64; 2] {
 /// Trims a drive, and gives it time.
 fn erase(drive: &mut Drive) {
     let mut out = Vec::new();
-    drive.submit(Request::trim(0, 0, drive.profile().capacity_bytes)).expect("an idle drive takes a trim");
+    drive.submit(Request::trim(0, 0, drive.info().capacity_bytes)).expect("an idle drive takes a trim");
     drive.reap(Instant::FAR, &mut out);
     let end = drive.now() + Duration::from_s(30);
     while drive.now() < end {

@@ -15,8 +15,8 @@ pub(super) const FIGURE: FigureStudy = FigureStudy::new(
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let device = lab.device("sdf", &[])?;
-    let unit_bytes = device.profile().erase_unit_bytes;
-    let units = device.profile().capacity_bytes / unit_bytes;
+    let unit_bytes = device.info().erase_unit_bytes;
+    let units = device.info().capacity_bytes / unit_bytes;
     let good = (0..CHANNELS)
         .flat_map(|lane| (0..units).map(move |unit| (lane, unit)))
         .filter(|&(lane, unit)| {

@@ -113,7 +113,7 @@ pub(super) fn random(
     places: &mut Random,
     access: fn(u64, u64) -> Access,
 ) -> Result<Run, FigureError> {
-    let count = device.profile().capacity_bytes / bytes;
+    let count = device.info().capacity_bytes / bytes;
     Ok(run(lab, device, depth, accesses, |_, _| Turn {
         lane: 0,
         erases: false,
@@ -134,7 +134,7 @@ pub(super) fn passes(
     bytes: u64,
     weights: [u32; 2],
 ) -> Result<[Run; 2], FigureError> {
-    let accesses = device.profile().capacity_bytes / bytes;
+    let accesses = device.info().capacity_bytes / bytes;
     let mut pass = |weight| sequential(lab.part(weight), device, depth, bytes, accesses, Access::write);
     Ok([pass(weights[0])?, pass(weights[1])?])
 }
@@ -175,7 +175,7 @@ pub(super) fn sequential(
     accesses: u64,
     access: fn(u64, u64) -> Access,
 ) -> Result<Run, FigureError> {
-    let places = device.profile().capacity_bytes / bytes;
+    let places = device.info().capacity_bytes / bytes;
     let mut at = 0;
     Ok(run(lab, device, depth, accesses, |_, _| {
         at += 1;
@@ -204,8 +204,8 @@ pub(super) fn on_channels(
     work: OnChannel,
     accesses: u64,
 ) -> Result<Run, FigureError> {
-    let unit_bytes = device.profile().erase_unit_bytes;
-    let units = device.profile().capacity_bytes / unit_bytes;
+    let unit_bytes = device.info().erase_unit_bytes;
+    let units = device.info().capacity_bytes / unit_bytes;
     let mut randoms: Vec<Random> =
         (0..channels).map(|lane| Seed(1).derive_nth("sdf14 channel", lane.into()).source()).collect();
     let mut next_unit = vec![0; channels as usize];

@@ -56,7 +56,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     {
         let blocks = lab.either(blocks.0, blocks.1);
         let mut device = drive.with(lab.part(2), blocks, 0.20, "fragmented")?;
-        let pass = device.profile().capacity_bytes / drive.block_bytes;
+        let pass = device.info().capacity_bytes / drive.block_bytes;
         let read =
             sequential(lab.part(5), &mut *device, drive.depth, drive.block_bytes, pass / 8, Access::read)?;
         let writes = passes(lab, &mut *device, drive.depth, drive.block_bytes, [weight; 2])?;

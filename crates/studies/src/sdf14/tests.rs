@@ -38,7 +38,7 @@ fn scaled_drive_has_the_same_spare_share() {
     for drive in [GEN3, INTEL, MEMBLAZE] {
         // Valid pages as a share of the pages of blocks that are neither bad nor open nor in the free reserve.
         let mut valid = |blocks: u64| {
-            let capacity = drive.with(&mut lab, blocks, 0.20, "fresh").unwrap().profile().capacity_bytes;
+            let capacity = drive.with(&mut lab, blocks, 0.20, "fresh").unwrap().info().capacity_bytes;
             let mut config = load(drive.profile, &[]).unwrap();
             config.flash.blocks = blocks as u32;
             let geometry = Geometry::new(&config).of_superblocks();
@@ -70,7 +70,7 @@ fn each_pass_writes_the_whole_drive() {
     let [first, second] = passes(&mut Lab::alone(), &mut *device, INTEL.depth, 8 * MIB, [1, 1]).unwrap();
     for pass in [&first, &second] {
         let bytes: u64 = pass.done.iter().map(|done| done.bytes).sum();
-        assert_eq!(bytes, device.profile().capacity_bytes);
+        assert_eq!(bytes, device.info().capacity_bytes);
     }
     let ended = first.done.iter().map(|done| done.ended).max();
     assert!(ended <= second.done.iter().map(|done| done.began).min());
@@ -100,7 +100,7 @@ fn measurement_ends_within_a_pass_that_is_stopped() {
     let shared = Shared::new();
     let mut lab = Lab::new(Options::default(), &shared, 1, &mut watch);
     let mut device = INTEL.with(&mut lab, 64, 0.20, "fresh").unwrap();
-    let all = device.profile().capacity_bytes / MIB;
+    let all = device.info().capacity_bytes / MIB;
     let run = sequential(lab.part(1), &mut *device, INTEL.depth, MIB, all, Access::write);
     assert!(matches!(run, Err(FigureError::Interrupted(Interruption::Stopped))));
 }

@@ -18,7 +18,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let writes = lab.either(2048, 512);
     let mut mean_ms = |state| {
         lab.experiment("samsung-like", &[("initial.state", state)], |bench| {
-            let places = bench.device().profile().capacity_bytes / WRITE_BYTES;
+            let places = bench.device().info().capacity_bytes / WRITE_BYTES;
             let mut sum = Duration::ZERO;
             for _ in 0..writes {
                 let offset_bytes = bench.random().below(places) * WRITE_BYTES;

@@ -80,7 +80,7 @@ impl ReplayPlan {
         let mut plan = self.options;
         if let (Pace::Closed { depth }, None) = (&mut plan.pace, self.depth) {
             // More would only wait for room in the device queue.
-            *depth = (*depth).min(opened.device.profile().depth);
+            *depth = (*depth).min(opened.device.info().depth);
         }
         let replay = match replay(&mut *opened.device, records.take(self.max_requests()), &plan, options) {
             Ok(replay) => replay,
@@ -89,7 +89,7 @@ impl ReplayPlan {
         };
         let mut result = ReplayResult::from(&replay);
         result.warnings.extend(opened.warnings);
-        if !replay.profile.simulated {
+        if !replay.info.simulated {
             result.harness_ns_per_request = Some(harness::ns_per_request(32));
         }
         Ok((replay, result))

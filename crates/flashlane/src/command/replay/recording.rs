@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::progress::metered;
 use anyhow::anyhow;
 use flashlane_base::Operation;
-use flashlane_device::Profile;
+use flashlane_device::DeviceInfo;
 use flashlane_layer::Format;
 use flashlane_measure::{ReplayOptions, check_replay};
 use flashlane_open::Target;
@@ -129,11 +129,11 @@ impl Recording<'_> {
         }
     }
 
-    /// Checks the first `max_requests` requests before a device with this profile loses its data or takes long to
+    /// Checks the first `max_requests` requests before a device with these properties loses its data or takes long to
     /// prepare. A trace that can be read only once is not checked.
     pub(super) fn check(
         &self,
-        profile: &Profile,
+        info: &DeviceInfo,
         how: &ReplayOptions,
         max_requests: usize,
         side_by_side: Option<&SideBySide>,
@@ -144,7 +144,7 @@ impl Recording<'_> {
         let mut trace = self.open()?;
         let records = trace.by_ref().take(max_requests);
         let records = records.map(|record| side_by_side.map_or(record, |devices| devices.place(record)));
-        let checked = check_replay(records, profile, how);
+        let checked = check_replay(records, info, how);
         // Ctrl-C ends the trace early, and an error is a consequence.
         check_stop()?;
         checked.map_err(Failure::unusable)

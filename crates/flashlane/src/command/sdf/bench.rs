@@ -12,7 +12,7 @@ use flashlane_base::Duration;
 use flashlane_base::units::{exact_bytes, format_bytes};
 use flashlane_block::load::{self, Load, OperationStats};
 use flashlane_block::{BlockOptions, Layout, Outcome, Placement, Status as BlockStatus};
-use flashlane_device::Profile;
+use flashlane_device::DeviceInfo;
 use flashlane_open::{AnyBlocks, Target};
 use flashlane_result::Warning;
 use flashlane_result::sdf::{PhaseRow, SDF_BENCH_SCHEMA, SdfBenchResult};
@@ -38,8 +38,8 @@ pub fn call(
     let simulated = target.is_simulated();
     // On a real device each format must have another seed, so that it is not mistaken for an earlier one.
     let seed = simulated.then_some(given.seed);
-    let accept = |profile: &Profile, layout: &Layout| {
-        LoadPlan::new(given, layout, simulated).check(given, profile, layout).map_err(Failure::unusable)
+    let accept = |info: &DeviceInfo, layout: &Layout| {
+        LoadPlan::new(given, layout, simulated).check(given, info, layout).map_err(Failure::unusable)
     };
     let meter = Meter::new(format!("preparing {target}"));
     let (mut blocks, mut warnings) = open_or_format(target, safety, seed, options, &accept)?;
@@ -230,7 +230,7 @@ impl LoadPlan {
         }
     }
 
-    fn check(&self, given: &LoadOptions, profile: &Profile, layout: &Layout) -> anyhow::Result<()> {
+    fn check(&self, given: &LoadOptions, info: &DeviceInfo, layout: &Layout) -> anyhow::Result<()> {
         if self.get_bytes > layout.block_bytes() {
             return Err(anyhow!(
                 "--get-bytes {} is more than a block holds: {}; nothing was touched",
@@ -239,8 +239,7 @@ impl LoadPlan {
             ));
         }
         check_size(given, layout.block_bytes(), layout.all_units() - Layout::RESERVED_UNITS)?;
-        let (needed, there) =
-            (self.least_memory_bytes(profile, layout), flashlane_host::machine_memory_bytes());
+        let (needed, there) = (self.least_memory_bytes(info, layout), flashlane_host::machine_memory_bytes());
         if needed > there {
             return Err(anyhow!(
                 "the blocks and the operations in flight require at least {} of memory, and the machine has {}; nothing was \
@@ -261,12 +260,12 @@ impl LoadPlan {
 
     /// Returns the memory for a buffer per put in flight or get on the device, and per block for its checksums and, on
     /// a simulated device, its header and footer.
-    fn least_memory_bytes(&self, profile: &Profile, layout: &Layout) -> u64 {
+    fn least_memory_bytes(&self, info: &DeviceInfo, layout: &Layout) -> u64 {
         let at_once = |requests: u64, bytes| requests.min(self.in_flight.into()).saturating_mul(bytes);
         let puts = self.puts.min(layout.all_units());
-        let gets = self.gets.min(profile.depth.into());
+        let gets = self.gets.min(info.depth.into());
         let buffers = at_once(puts, layout.unit_bytes).max(at_once(gets, self.get_bytes));
-        let ends = if profile.simulated { 2 * layout.header_bytes } else { 0 };
+        let ends = if info.simulated { 2 * layout.header_bytes } else { 0 };
         buffers.saturating_add(puts.saturating_mul(4 * u64::from(layout.granules) + ends))
     }
 }

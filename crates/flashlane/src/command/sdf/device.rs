@@ -8,7 +8,7 @@ use crate::suggest::{quoted, to_destroy};
 use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_block::{BlockOptions, Blocks, FormatError, Layout, OpenError as BlockOpenError};
-use flashlane_device::{Device, Profile};
+use flashlane_device::{Device, DeviceInfo};
 use flashlane_host::Finding;
 use flashlane_layer::{Format, LanesError, LayerError};
 use flashlane_open::{
@@ -158,7 +158,7 @@ pub fn open_or_format(
     safety: &SafetyOptions,
     seed: Option<Seed>,
     options: BlockOptions,
-    accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
+    accept: &dyn Fn(&DeviceInfo, &Layout) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
     let settings = target.state_settings();
     if settings.repair.is_some() {
@@ -178,8 +178,8 @@ pub fn open_or_format(
         Err(failure) if is_not_divided(&failure) => return format(),
         there => there?,
     };
-    let layout = Layout::new(there.device.profile()).map_err(Failure::unusable)?;
-    accept(there.device.profile(), &layout)?;
+    let layout = Layout::new(there.device.info()).map_err(Failure::unusable)?;
+    accept(there.device.info(), &layout)?;
     match Blocks::open(there.device, options) {
         Ok(mut blocks) => {
             refuse_store(&mut blocks).map_err(Failure::unusable)?;
@@ -205,11 +205,11 @@ pub fn format(
     safety: &SafetyOptions,
     seed: Option<Seed>,
     options: BlockOptions,
-    accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
+    accept: &dyn Fn(&DeviceInfo, &Layout) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>, Division), Failure> {
     require_erase_units(target)?;
     require_consent(target, &safety.consent(), "formatting", "")?;
-    let accept = |profile: &Profile| accept(profile, &Layout::new(profile).map_err(Failure::unusable)?);
+    let accept = |info: &DeviceInfo| accept(info, &Layout::new(info).map_err(Failure::unusable)?);
     if let Some(length_bytes) = safety.create.filter(|_| !target.path().is_some_and(Path::exists)) {
         accept(&target.planned(length_bytes)?)?;
     }
@@ -223,7 +223,7 @@ fn format_made(
     safety: &SafetyOptions,
     seed: Option<Seed>,
     options: BlockOptions,
-    accept: &dyn Fn(&Profile) -> Result<(), Failure>,
+    accept: &dyn Fn(&DeviceInfo) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>, Division), Failure> {
     let seed = seed.map_or_else(flashlane_host::fresh_seed, Ok).map_err(Failure::failed)?;
     let (opened, division) = devices::open_to_format(target, &opening(safety, seed), accept)?;

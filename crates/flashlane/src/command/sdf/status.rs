@@ -141,7 +141,7 @@ struct ReadBlocks {
 /// Reads every block, several on each lane at a time.
 fn read_all(blocks: &mut AnyBlocks, meter: &Meter) -> Result<ReadBlocks, Failure> {
     let all: Vec<_> = blocks.list().collect();
-    let most = GETS_PER_LANE * blocks.device().profile().lanes as usize;
+    let most = GETS_PER_LANE * blocks.device().info().lanes as usize;
     let (mut waiting, mut reading) = (all.iter(), BTreeMap::new());
     let mut failed = Vec::new();
     let (mut checked, mut partial) = (0_u64, None);
@@ -216,13 +216,13 @@ pub fn unit_row(blocks: &AnyBlocks, address: UnitAddress) -> UnitRow {
 pub fn status_result(blocks: &AnyBlocks) -> SdfResult {
     let status = blocks.status();
     let layout = status.layout;
-    let profile = blocks.device().profile();
+    let info = blocks.device().info();
     let sum = |of: fn(&LaneStatus) -> u64| status.lanes.iter().map(of).sum::<u64>();
     SdfResult {
         schema: SDF_SCHEMA.into(),
         device: BlockDeviceRow {
-            name: profile.name.clone(),
-            simulated: profile.simulated,
+            name: info.name.clone(),
+            simulated: info.simulated,
             lanes: layout.lanes,
             units_per_lane: layout.units,
             unit_bytes: layout.unit_bytes,

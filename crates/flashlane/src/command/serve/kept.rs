@@ -66,7 +66,7 @@ pub fn result<D: DataDevice>(served: &Served<D>, ended: Ended<'_>) -> RunResult 
         // A simulated drive in real time counts as real where its times are measured.
         device: DeviceRow {
             simulated: ended.slowdown.is_some(),
-            ..device_row(served.profile(), &ended.counters)
+            ..device_row(served.info(), &ended.counters)
         },
         workload: format!("served to {}", ended.whom),
         seed: ended.seed,

@@ -91,7 +91,7 @@ fn show(
     let overwritten = status.log_overwritten.map(|found| overwritten_log(place, found));
     let of_store = [damaged_header(status.log_header, &place.log), overwritten, lost_keys];
     of_store.into_iter().flatten().for_each(|finding| verdict.add(finding));
-    let log_bytes = store.log_device().profile().capacity_bytes;
+    let log_bytes = store.log_device().info().capacity_bytes;
     let facts = facts(&status, counts.as_ref(), blocks.block_bytes(), log_bytes);
     let text = match format {
         Format::Text => text(&status, &verdict, &facts),

@@ -19,12 +19,12 @@ const READ_BYTES: u64 = 32 << 10;
 pub(super) fn call(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     let opening = Opening::new(&arguments.safety, Access::ReadOnly, arguments.seed);
     let mut opened = devices::open_rewritable(target, &opening, "uFLIP")?;
-    let profile = opened.device.profile().clone();
-    let job = Job::new("plan", Pattern::Random, Mix::READ, READ_BYTES.min(profile.capacity_bytes));
-    let reads = Generator::new(&job, profile.capacity_bytes, Seed(0)).take(READS);
+    let info = opened.device.info().clone();
+    let job = Job::new("plan", Pattern::Random, Mix::READ, READ_BYTES.min(info.capacity_bytes));
+    let reads = Generator::new(&job, info.capacity_bytes, Seed(0)).take(READS);
     let took = closed_loop(&mut *opened.device, reads, 1, |_, _| {}).map_err(Failure::failed)?;
 
-    let unit_bytes = profile.read_unit_bytes.max(profile.write_unit_bytes);
+    let unit_bytes = info.read_unit_bytes.max(info.write_unit_bytes);
     // Plan for a run with --destroy-data.
     let options = Options {
         effort: arguments.effort(),
@@ -32,20 +32,20 @@ pub(super) fn call(arguments: &Arguments, target: &Target) -> Result<Status, Fai
         state: arguments.state(),
         ..Options::default()
     };
-    let plan = Plan::new(&options, profile.capacity_bytes, unit_bytes);
+    let plan = Plan::new(&options, info.capacity_bytes, unit_bytes);
     plan.check().map_err(Failure::unusable)?;
     let lengths = Lengths::default();
     let total = plan.estimate(&lengths);
     let read_ns = took.as_ns() as f64 / READS as f64;
     let endurance = target.config().and_then(|config| config.flash.endurance);
-    let device_writes = total.written_bytes as f64 / profile.capacity_bytes as f64;
+    let device_writes = total.written_bytes as f64 / info.capacity_bytes as f64;
     let benchmarks = plan.estimates(&lengths).into_iter();
     let result = UflipPlan {
         schema: UFLIP_PLAN_SCHEMA.into(),
         device: PlannedDevice {
-            name: profile.name,
-            capacity_bytes: profile.capacity_bytes,
-            simulated: profile.simulated,
+            name: info.name,
+            capacity_bytes: info.capacity_bytes,
+            simulated: info.simulated,
         },
         mode: arguments.effort().name().into(),
         area_bytes: plan.area_bytes,

@@ -24,7 +24,7 @@ fn shorter_device_is_refused_and_longer_one_keeps_its_lanes() {
 
 /// Returns `device` extended by random bytes.
 fn grown(mut device: Memory, by_bytes: u64) -> Memory {
-    let length = device.profile().capacity_bytes;
+    let length = device.info().capacity_bytes;
     let mut longer = memory(length + by_bytes);
     let bytes = raw(&mut device, 0, length);
     overwrite(&mut longer, 0, &bytes);
@@ -115,7 +115,7 @@ fn cut_short(old: impl Fn() -> Lanes<Memory>, by_bytes: u64, seed: Seed, torn: b
         let old = old();
         let (old_shape, old_states) = (old.layout.shape, states(&old));
         let below = grown(old.into_inner(), by_bytes);
-        let length = below.profile().capacity_bytes;
+        let length = below.info().capacity_bytes;
         let mut real = Real { left: served, torn, ..Real::new(below, length, 8) };
         let mut blocking = Blocking { device: &mut real, next: &mut 0 };
         let whole = divide::format(&mut blocking, new_shape, seed, false).is_ok();

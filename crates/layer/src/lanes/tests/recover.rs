@@ -134,8 +134,7 @@ fn lost_table_is_rewritten_in_the_shape_of_the_superblock() {
         let before = raw(&mut device, 0, LENGTH);
         let error = in_shape(device.clone(), Repair::Ours, None).err();
         let is_partial = lost < layout.sectors();
-        let expected =
-            LanesError::NoTable { device: device.profile().name.clone(), is_partial, unreadable: 0 };
+        let expected = LanesError::NoTable { device: device.info().name.clone(), is_partial, unreadable: 0 };
         match error {
             Some(LanesError::Foreign { .. }) if bytes == noise => {}
             error => assert_eq!(error, Some(expected), "{lost} sectors lost"),

@@ -22,8 +22,8 @@ impl Scripted {
 }
 
 impl Device for Scripted {
-    fn profile(&self) -> &Profile {
-        self.inner.profile()
+    fn info(&self) -> &DeviceInfo {
+        self.inner.info()
     }
     fn now(&self) -> Instant {
         self.inner.now()

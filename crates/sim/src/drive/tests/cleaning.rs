@@ -10,7 +10,7 @@ fn writes(drive: &mut Drive, count: u64, depth: u64, pause: Duration) -> (f64, f
 
 /// Does the same, and returns the total time in ms and all latencies in us, the shortest first.
 fn writes_latencies(drive: &mut Drive, count: u64, depth: u64, pause: Duration) -> (f64, Vec<f64>) {
-    let pages = drive.profile().capacity_bytes / drive.geometry().unit_bytes;
+    let pages = drive.info().capacity_bytes / drive.geometry().unit_bytes;
     let bytes = drive.geometry().unit_bytes;
     let (mut random, mut out, mut latencies) = (Seed(2).source(), Vec::new(), Vec::new());
     for id in 0..count {
@@ -31,7 +31,7 @@ fn writes_latencies(drive: &mut Drive, count: u64, depth: u64, pause: Duration) 
 /// The mean latency of random writes at depth 8, and the one that a hundredth of them exceeds, in us.
 fn write_latencies(drive: &mut Drive, count: u64, seed: u64) -> (f64, f64) {
     let bytes = drive.geometry().unit_bytes;
-    let units = drive.profile().capacity_bytes / bytes;
+    let units = drive.info().capacity_bytes / bytes;
     let (mut random, mut out) = (Seed(seed).derive("latencies").source(), Vec::new());
     let mut latencies = Vec::new();
     for id in 0..count {
@@ -72,13 +72,13 @@ fn fragmented_drive_is_as_fast_as_one_that_was_overwritten() {
         let (mut prepared, mut written) = ((0.0, 0.0), (0.0, 0.0));
         for seed in 0..SEEDS {
             let add = |sum: &mut (f64, f64), drive: &mut Drive, seed| {
-                let units = drive.profile().capacity_bytes / drive.geometry().unit_bytes;
+                let units = drive.info().capacity_bytes / drive.geometry().unit_bytes;
                 let (mean, slowest) = write_latencies(drive, units / 2, seed);
                 *sum = (sum.0 + mean, sum.1 + slowest);
             };
             add(&mut prepared, &mut drive("fragmented", seed), seed);
             let mut overwritten = drive("full", seed);
-            let units = overwritten.profile().capacity_bytes / overwritten.geometry().unit_bytes;
+            let units = overwritten.info().capacity_bytes / overwritten.geometry().unit_bytes;
             write_latencies(&mut overwritten, 4 * units, seed + SEEDS);
             add(&mut written, &mut overwritten, seed);
         }
@@ -203,7 +203,7 @@ fn cleaning_steps_of_a_die_share_array_time_over_its_planes() {
 fn reads_go_between_the_steps_of_paced_cleaning() {
     // The profile suspends programs and erases for reads (`flash.suspend`): a read waits for parts of one step at most.
     let mut drive = small_tlc(&[("scheduling.policy", "read-first")]);
-    let pages = drive.profile().capacity_bytes / 4096;
+    let pages = drive.info().capacity_bytes / 4096;
     let (mut random, mut out, mut writes, mut reading, mut longest) =
         (Seed(3).source(), Vec::new(), 0, false, 0);
     for id in 0..40_000 {
@@ -233,7 +233,7 @@ fn reads_go_between_the_steps_of_paced_cleaning() {
 fn reads_of_a_database_go_before_writes_and_cleaning() {
     let longest_read = |settings: &[(&str, &str)]| {
         let mut drive = small_tlc(settings);
-        let blocks = drive.profile().capacity_bytes / 8192;
+        let blocks = drive.info().capacity_bytes / 8192;
         let (mut random, mut out) = (Seed(5).source(), Vec::new());
         let begin = drive.now();
         for nth in 0..20_000 {
@@ -244,7 +244,7 @@ fn reads_of_a_database_go_before_writes_and_cleaning() {
                 let is_write = id % 2 == 0;
                 let request =
                     if is_write { Request::write(id, offset, 8192) } else { Request::read(id, offset, 8192) };
-                while drive.in_flight() >= drive.profile().depth {
+                while drive.in_flight() >= drive.info().depth {
                     drive.reap(Instant::FAR, &mut out);
                 }
                 drive.submit(request).unwrap();
@@ -270,7 +270,7 @@ fn paced_drive_goes_on_after_power_cuts() {
     for pacing in ["proportional", "fixed"] {
         let run = || {
             let mut drive = small_tlc(&[("cleaning.pacing", pacing), ("cleaning.high", "6%")]);
-            let pages = drive.profile().capacity_bytes / 4096;
+            let pages = drive.info().capacity_bytes / 4096;
             let (mut random, mut out) = (Seed(4).source(), Vec::new());
             for cut in 0..40 {
                 for id in 0..500 {
@@ -334,7 +334,7 @@ fn spare_blocks_and_trims_spare_moves() {
             ),
             Seed(1),
         );
-        let capacity = drive.profile().capacity_bytes;
+        let capacity = drive.info().capacity_bytes;
         if trims {
             latency_ns(&mut drive, Request::trim(0, capacity / 2, capacity / 2));
         }
@@ -360,7 +360,7 @@ fn cleaning_in_the_background_spares_the_writes_that_come_later() {
         all.extend_from_slice(overrides);
         let mut drive = Drive::new(&config("msr-32g", &all), Seed(1));
         let mut random = Seed(3).source();
-        let pages = drive.profile().capacity_bytes / 4096;
+        let pages = drive.info().capacity_bytes / 4096;
         let mut slow = 0;
         for id in 0..20_000 {
             let latency = latency_ns(&mut drive, Request::write(id, random.below(pages) * 4096, 4096));

@@ -30,7 +30,7 @@ fn drive_with_parity_reads_conforms() {
 /// Reads and writes single mapping units in turns, `pause` apart. Returns the latencies of reads, and how many failed.
 fn load(drive: &mut Drive, count: u64, pause: Duration) -> (Vec<Duration>, u64) {
     let bytes = drive.geometry().unit_bytes;
-    let units = drive.profile().capacity_bytes / bytes;
+    let units = drive.info().capacity_bytes / bytes;
     let (mut random, mut out, mut reads, mut failed) = (Seed(9).source(), Vec::new(), Vec::new(), 0);
     for id in 0..count {
         let offset = random.below(units) * bytes;
@@ -115,7 +115,7 @@ fn power_cuts_end_rebuilds_and_turns() {
         [("mapping.rebuild", "blocked"), ("cleaning.rotate", "true"), ("flash.uncorrectable", "2%")];
     let mut drive = Drive::new(&drive(&settings), Seed(3));
     let bytes = drive.geometry().unit_bytes;
-    let units = drive.profile().capacity_bytes / bytes;
+    let units = drive.info().capacity_bytes / bytes;
     let (mut random, mut out, mut id) = (Seed(4).source(), Vec::new(), 0);
     for _ in 0..500 {
         for _ in 0..random.below(60) {

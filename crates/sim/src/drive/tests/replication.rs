@@ -24,7 +24,7 @@ fn drive(settings: &[(&str, &str)]) -> DriveConfig {
 /// it. Returns the latencies of reads and of writes.
 fn load(drive: &mut Drive, count: u64, pause: Duration) -> [Vec<Duration>; 2] {
     let bytes = drive.geometry().unit_bytes;
-    let units = drive.profile().capacity_bytes / bytes;
+    let units = drive.info().capacity_bytes / bytes;
     let (mut random, mut out, mut all) = (Seed(9).source(), Vec::new(), [Vec::new(), Vec::new()]);
     for id in 0..count {
         let is_read = id % 2 == 0;
@@ -137,7 +137,7 @@ fn power_cuts_lose_no_acknowledged_write() {
         ]);
         let mut drive = Drive::new(&config, Seed(seed));
         let bytes = drive.geometry().unit_bytes;
-        let units = drive.profile().capacity_bytes / bytes;
+        let units = drive.info().capacity_bytes / bytes;
         let mut random = Seed(seed).derive("cuts").source();
         let (mut written, mut id, mut out) = (std::collections::BTreeSet::new(), 0, Vec::new());
         let mut of_request = Vec::new();
@@ -193,7 +193,7 @@ fn cut_keeps_the_newest_of_several_versions() {
     for seed in 0..3 {
         let mut drive = drive_of_versions(Seed(seed));
         let bytes = drive.geometry().unit_bytes;
-        let units = drive.profile().capacity_bytes / bytes;
+        let units = drive.info().capacity_bytes / bytes;
         let mut random = Seed(seed).derive("versions").source();
         let (mut newest, mut id, mut out) = (std::collections::BTreeMap::new(), 0, Vec::new());
         // Hedged accesses are numbered in the order of the writes: there are no reads. A cut loses those not begun.
@@ -244,7 +244,7 @@ fn cut_keeps_the_newest_of_several_versions() {
 fn cut_keeps_a_trim_of_a_write_that_a_copy_completed() {
     let mut drive = drive_of_versions(Seed(1));
     let bytes = drive.geometry().unit_bytes;
-    let units = drive.profile().capacity_bytes / bytes;
+    let units = drive.info().capacity_bytes / bytes;
     let (mut random, mut out) = (Seed(2).source(), Vec::new());
     let (mut in_flight, mut trims) = (std::collections::BTreeMap::new(), 0);
     for id in 0..4000 {

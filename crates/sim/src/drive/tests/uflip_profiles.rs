@@ -39,7 +39,7 @@ fn the_mechanisms_make_the_published_numbers() {
     ] {
         let mut drive = Drive::new(&config(name, &[]), Seed(1));
         let drive = &mut drive;
-        let capacity = drive.profile().capacity_bytes / IO_BYTES;
+        let capacity = drive.info().capacity_bytes / IO_BYTES;
         let run = |from_gib: u64, count: u64| (0..count).map(move |i| (from_gib << 30) + i * IO_BYTES);
         let mut random = Seed(2).source();
         let mut anywhere =
@@ -69,7 +69,7 @@ fn the_mechanisms_make_the_published_numbers() {
 fn reads_without_idle_dies_are_disturbed_once() {
     let config = config("mtron-like", &[("cleaning.idle", "2ms")]);
     let mut drive = Drive::new(&config, Seed(1));
-    let capacity = drive.profile().capacity_bytes / IO_BYTES;
+    let capacity = drive.info().capacity_bytes / IO_BYTES;
     let mut random = Seed(2).source();
     let reads = |drive: &mut Drive| -> Vec<u64> {
         // A unit of 1 MiB: all on one stripe.

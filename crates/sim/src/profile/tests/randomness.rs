@@ -10,7 +10,7 @@ use flashlane_policy::{Policies, allocation, buffer, cleaning, mapping, readahea
 /// What a drive does with some reads and writes: a hash over its events.
 fn hash(profile: &str, settings: &[(String, String)], seed: u64) -> u64 {
     let mut drive = Drive::new(&load(profile, settings).expect("it was checked"), Seed(seed));
-    let capacity = drive.profile().capacity_bytes / 65536 - 1;
+    let capacity = drive.info().capacity_bytes / 65536 - 1;
     let mut out = Vec::new();
     for id in 0..600_u64 {
         let place = (id * 7919 % capacity.min(300)) * 65536;

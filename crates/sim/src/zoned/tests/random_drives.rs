@@ -82,7 +82,7 @@ impl Load {
 
     /// A request that its zone mostly admits.
     fn request(&self, r: &mut Random, id: u64) -> Request {
-        let p = self.drive.profile();
+        let p = self.drive.info();
         let lane = Lane(r.below(u64::from(p.lanes)) as u32);
         let zones = p.capacity_bytes / p.erase_unit_bytes;
         let index = r.below(zones.min(3));
@@ -161,7 +161,7 @@ impl Load {
 
     /// Whole programs of zones that were written and not finished, as they are now.
     fn whole_programs(&self, at_once: u64) -> u64 {
-        let p = self.drive.profile();
+        let p = self.drive.info();
         let zones = p.capacity_bytes / p.erase_unit_bytes;
         let written = |lane, index| match self.drive.zone(lane, index).unwrap() {
             Zone { state: ZoneState::Full, .. } => 0,
@@ -172,7 +172,7 @@ impl Load {
     }
 
     fn zones_and_units_agree(&self) {
-        let p = self.drive.profile();
+        let p = self.drive.info();
         let (mut open, mut active) = (0, 0);
         for lane in (0..p.lanes).map(Lane) {
             for index in 0..p.capacity_bytes / p.erase_unit_bytes {

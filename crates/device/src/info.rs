@@ -1,7 +1,7 @@
 //! The fixed properties of a device: capacity, lanes, units and depth, and the checks that follow from them.
 //!
-//! [`Profile`] is what any device reports of itself. The *profile of a drive* in specs and in `profiles/` is another
-//! thing: the file of settings from which a simulated drive is built (`flashlane_sim::profile`, `DriveConfig`).
+//! [`DeviceInfo`] is what any open device reports of itself. A *profile* is another thing: the file of settings from
+//! which a simulated drive is built (`flashlane_sim::profile`, `DriveConfig`).
 
 use crate::request::{QueueId, Request, SubmitError};
 use crate::zone::ZoneLimits;
@@ -9,7 +9,7 @@ use flashlane_base::Operation;
 
 /// Properties of a device, fixed for its lifetime.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Profile {
+pub struct DeviceInfo {
     /// Name in results: the spec or path that it was opened with.
     pub name: String,
     /// Addressable bytes of one lane.
@@ -58,8 +58,8 @@ pub struct OverProvisioningChange {
     pub is_of_capacity: bool,
 }
 
-impl Profile {
-    /// Returns the profile of a real device with one lane and one queue, one request in flight, `capacity_bytes`, read
+impl DeviceInfo {
+    /// Returns the info of a real device with one lane and one queue, one request in flight, `capacity_bytes`, read
     /// and written in units of `unit_bytes`, and without erases, placement and zones. A device sets what differs, so
     /// that a property which only some devices have is no matter to the others.
     pub fn new(name: impl Into<String>, capacity_bytes: u64, unit_bytes: u64) -> Self {
@@ -81,7 +81,7 @@ impl Profile {
         }
     }
 
-    /// Checks a request against the profile: the checks that all devices share.
+    /// Checks a request against these properties: the checks that all devices share.
     ///
     /// # Errors
     /// The first check that fails.
