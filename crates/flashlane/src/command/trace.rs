@@ -253,6 +253,7 @@ fn row(share: &Share) -> ShareRow {
 fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
     let ConvertArguments { input, out, to, force } = arguments;
     let format = out::format(out, to.as_deref(), None)?;
+    out::check_not_input(out, &files(&input.trace))?;
     let file = out::create(out, *force)?;
     let devices = device_placement(input)?;
     let mut trace = opened(input)?;

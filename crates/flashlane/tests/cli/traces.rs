@@ -401,3 +401,19 @@ fn ctrl_c_ends_a_wait_for_input() {
         }
     }
 }
+
+/// A trace is not replaced by what another format holds of it.
+#[test]
+fn trace_is_not_converted_onto_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace.csv");
+    fs::copy(sample("msr.csv"), &path).unwrap();
+    let before = fs::read(&path).unwrap();
+    let link = dir.path().join("link.trace");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    for out in [&path, &link] {
+        let words = ["trace", "convert", text(&path), text(out), "--to", "disksim", "--force"];
+        refused(2, &words, &["is the file that is read"]);
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+}

@@ -36,12 +36,13 @@ Examples:
 The database, its pages and the times of the transactions stay as they are.";
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
-    let Arguments { recording, out, transactions: most, skip, force } = arguments;
+    let Arguments { recording: recording_path, out, transactions: most, skip, force } = arguments;
     if *most == 0 {
         return Err(Failure::unusable(anyhow!("--transactions 0: at least 1 is required")));
     }
-    let mut recording = Recording::open(recording, interrupted).map_err(Failure::unusable)?;
+    let mut recording = Recording::open(recording_path, interrupted).map_err(Failure::unusable)?;
     let name = recording.name().to_owned();
+    out::check_not_input(out, std::slice::from_ref(recording_path))?;
     let file = out::create(out, *force)?;
     let mut header: Header = recording.header().clone();
     let note = format!("; an excerpt: {most} transactions after the first {skip}");

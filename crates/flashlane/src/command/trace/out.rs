@@ -5,7 +5,7 @@ use crate::failure::{Failure, notify};
 use crate::output;
 use crate::progress::metered;
 use anyhow::anyhow;
-use flashlane_host::check_place;
+use flashlane_host::{check_place, is_same_file};
 use flashlane_trace::{
     FORMATS, Format, Output, Record, Trace, WriteError, Writer, Written, is_standard_output, output_name,
 };
@@ -42,6 +42,17 @@ pub(in crate::command) fn format(
             )))
         }
     }
+}
+
+/// Refuses to write over a file that is read: the other format, or the excerpt, may hold less.
+pub(in crate::command) fn check_not_input(out: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
+    if is_standard_output(out) || !inputs.iter().any(|input| is_same_file(input, out)) {
+        return Ok(());
+    }
+    Err(Failure::unusable(anyhow!(
+        "'{}' is the file that is read, and would lose what is not written: write to another one",
+        out.display()
+    )))
 }
 
 /// Creates the output file, or opens standard output.
