@@ -38,8 +38,8 @@ pub trait Experiment: Sync {
     fn keys(&self) -> Vec<&'static str>;
     /// Quantity of one of the command's own keys, if it takes numbers.
     fn quantity(&self, key: &str) -> Option<Quantity>;
-    /// The default metric of the plot.
-    fn y(&self) -> &'static str {
+    /// The default metric of the comparison and the plot, for these points.
+    fn y(&self, _plans: &[&Self::Plan]) -> &'static str {
         METRICS[0].name
     }
     /// Describes the workload before the settings of a point.
@@ -99,8 +99,9 @@ struct Point<P> {
 }
 
 const SEED: &str = "seed";
-/// Default metric when a depth is swept: the shortest latency is always at depth 1.
-const DEPTH_METRIC: &str = "iops";
+/// Default metric when a depth is swept, since the shortest latency is always at depth 1, and of workloads with
+/// flushes, whose writes end early where a buffer takes them, and whose flushes then wait for it.
+pub const RATE_METRIC: &str = "iops";
 
 /// Sweeps `experiment` over the keys of `options`.
 pub fn call(
@@ -133,7 +134,9 @@ pub fn call(
         repeat => format!("sweeping over {} points, {repeat} times each", grid.len()),
     };
     let swept = measure(&experiment, &tasks, what, jobs, store.as_ref());
-    let y = options.y.as_deref().unwrap_or(if grid.has_depth() { DEPTH_METRIC } else { experiment.y() });
+    let plans: Vec<_> = tasks.iter().flatten().map(|task| &task.plan.plan).collect();
+    let y = options.y.as_deref();
+    let y = y.unwrap_or_else(|| if grid.has_depth() { RATE_METRIC } else { experiment.y(&plans) });
     let y = Metric::named(y).expect("only names of metrics are taken");
     let about = About {
         command: experiment.command(),

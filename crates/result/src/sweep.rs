@@ -203,6 +203,12 @@ pub struct Measures {
     pub p999_ns: Option<f64>,
     /// The longest latency.
     pub max_ns: Option<f64>,
+    /// Mean latency of flushes, which are in no other latency; `None` without flushes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flush_mean_ns: Option<f64>,
+    /// Their 99th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flush_p99_ns: Option<f64>,
     /// Requests per second of device time.
     pub iops: Option<f64>,
     /// Bytes read and written per second of device time.

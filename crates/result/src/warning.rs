@@ -81,6 +81,8 @@ codes! {
     TimeBackwards: "time-runs-backwards";
     /// The drive was written and no block was erased.
     NothingCleaned: "nothing-cleaned";
+    /// Many of the pages written were still in the drive's buffer at the end.
+    LeftInBuffer: "left-in-buffer";
     /// Latencies changed during the run.
     Unsteady: "unsteady";
     /// Pages were read that were never written.

@@ -3,7 +3,7 @@
 use crate::compare::half_width;
 use crate::point::PointResult;
 use flashlane_base::Latency;
-use flashlane_result::run::CounterRow;
+use flashlane_result::run::{CounterRow, OperationRow};
 use flashlane_result::sweep::Measures;
 use std::collections::BTreeMap;
 
@@ -14,13 +14,19 @@ impl From<&PointResult> for Measures {
                 elapsed_s: Some(run.elapsed_s),
                 iops: Some(run.iops),
                 bandwidth_bytes_per_s: Some(run.bandwidth_bytes_per_s),
-                ..of_requests(run.requests, &run.latency_ns, &run.device.counters)
+                ..with_flushes(
+                    of_requests(run.requests, &run.latency_ns, &run.device.counters),
+                    run.operations.get("flush"),
+                )
             },
             PointResult::Replay(replay) => Self {
                 elapsed_s: Some(replay.elapsed_s),
                 iops: Some(replay.iops),
                 bandwidth_bytes_per_s: Some(replay.bandwidth_bytes_per_s),
-                ..of_requests(replay.requests, &replay.latency_ns, &replay.device.counters)
+                ..with_flushes(
+                    of_requests(replay.requests, &replay.latency_ns, &replay.device.counters),
+                    replay.operations.get("flush"),
+                )
             },
             PointResult::Transactions(result) => Self {
                 elapsed_s: Some(result.elapsed_s),
@@ -38,6 +44,15 @@ impl From<&PointResult> for Measures {
                 ..of_device(&uflip.device.counters)
             },
         }
+    }
+}
+
+/// Adds the latencies of flushes, if there were any.
+fn with_flushes(measures: Measures, flushes: Option<&OperationRow>) -> Measures {
+    Measures {
+        flush_mean_ns: flushes.map(|row| row.latency_ns.mean),
+        flush_p99_ns: flushes.map(|row| row.latency_ns.p99),
+        ..measures
     }
 }
 
@@ -95,6 +110,8 @@ pub(super) fn mean_of(all: &[&Measures]) -> Measures {
         p90_ns: mean(|m| m.p90_ns),
         p99_ns: mean(|m| m.p99_ns),
         p999_ns: mean(|m| m.p999_ns),
+        flush_mean_ns: mean(|m| m.flush_mean_ns),
+        flush_p99_ns: mean(|m| m.flush_p99_ns),
         max_ns: all.iter().filter_map(|measures| measures.max_ns).reduce(f64::max),
         iops: mean(|m| m.iops),
         bandwidth_bytes_per_s: mean(|m| m.bandwidth_bytes_per_s),
@@ -114,13 +131,15 @@ pub(super) fn mean_of(all: &[&Measures]) -> Measures {
 /// Returns the half-widths of the 95% confidence intervals of the means, by field; the longest latency has none. Empty
 /// for fewer than two repetitions.
 pub(super) fn half_widths(all: &[&Measures]) -> BTreeMap<String, f64> {
-    let numbers: [(&str, Number); 16] = [
+    let numbers: [(&str, Number); 18] = [
         ("elapsed_s", |m| m.elapsed_s),
         ("mean_ns", |m| m.mean_ns),
         ("p50_ns", |m| m.p50_ns),
         ("p90_ns", |m| m.p90_ns),
         ("p99_ns", |m| m.p99_ns),
         ("p999_ns", |m| m.p999_ns),
+        ("flush_mean_ns", |m| m.flush_mean_ns),
+        ("flush_p99_ns", |m| m.flush_p99_ns),
         ("iops", |m| m.iops),
         ("bandwidth_bytes_per_s", |m| m.bandwidth_bytes_per_s),
         ("write_amplification", |m| m.write_amplification),

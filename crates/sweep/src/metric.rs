@@ -28,6 +28,8 @@ pub const METRICS: &[Metric] = &[
     latency("p99", "p99 latency", "p99_ns", |m| m.p99_ns),
     latency("p99.9", "p99.9 latency", "p999_ns", |m| m.p999_ns),
     latency("max", "longest latency", "max_ns", |m| m.max_ns),
+    latency("flush", "mean latency of flushes", "flush_mean_ns", |m| m.flush_mean_ns),
+    latency("flush-p99", "p99 latency of flushes", "flush_p99_ns", |m| m.flush_p99_ns),
     outcome("iops", "requests a second", "iops", MORE, |m| m.iops),
     Metric {
         unit: "MB/s",

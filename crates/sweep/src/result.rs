@@ -55,7 +55,7 @@ pub fn result_of(about: About, grid: &Grid, outcomes: &[Outcome], y: &Metric) ->
         repeat: repeat as u64,
         keys: grid.keys().iter().map(KeyRow::from).collect(),
         figures: figures(grid, &rows, &repetitions, &knees, y),
-        warnings: warnings(grid, outcomes),
+        warnings: warnings(grid, outcomes, best(&rows)),
         partial: (left_out > 0).then(|| format!("stopped on request after {done} of {all} {what}")),
         comparison,
         knees,
@@ -126,13 +126,25 @@ fn comparison(
     })
 }
 
-/// Returns one warning for each code, in the order in which the codes first occur.
-fn warnings(grid: &Grid, outcomes: &[Outcome]) -> Vec<Warning> {
+/// Returns the place of the best point in the grid.
+fn best(rows: &[PointRow]) -> Option<usize> {
+    rows.iter().position(|row| row.compared.is_some_and(|compared| compared.standing == Standing::Best))
+}
+
+/// Returns one warning for each code, in the order in which the codes first occur, with the text of the best point if
+/// that has it, since the comparison is about that one.
+fn warnings(grid: &Grid, outcomes: &[Outcome], best: Option<usize>) -> Vec<Warning> {
+    let is_best = |at: usize| best == Some(at % grid.len());
     let mut kinds: Vec<(&Warning, usize, usize)> = Vec::new();
     for (at, outcome) in outcomes.iter().enumerate() {
         for warning in &outcome.warnings {
             match kinds.iter_mut().find(|(kind, ..)| kind.code == warning.code) {
-                Some((.., points)) => *points += 1,
+                Some((kind, example, points)) => {
+                    *points += 1;
+                    if is_best(at) && !is_best(*example) {
+                        (*kind, *example) = (warning, at);
+                    }
+                }
                 None => kinds.push((warning, at, 1)),
             }
         }
@@ -144,9 +156,10 @@ fn warnings(grid: &Grid, outcomes: &[Outcome]) -> Vec<Warning> {
             .map(|(key, value)| format!("{key}={value}"))
             .collect::<Vec<_>>();
         let message = format!(
-            "at {points} of {} {}, first at {}: {}",
+            "at {points} of {} {}, {} {}: {}",
             outcomes.len(),
             if outcomes.len() > grid.len() { "measurements" } else { "points" },
+            if is_best(at) { "of which the best is" } else { "first at" },
             settings.join(","),
             warning.message
         );

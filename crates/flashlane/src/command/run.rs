@@ -8,7 +8,7 @@ use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
 use crate::preflight::preflight;
 use crate::progress::{Meter, ShareWatch};
-use crate::sweep::{self, Settings};
+use crate::sweep::{self, RATE_METRIC, Settings};
 use crate::workload::{PATTERN, Word, WorkloadSource};
 use crate::{harness, output};
 use anyhow::anyhow;
@@ -19,8 +19,8 @@ use flashlane_measure::{Interruption, MeasureError, Progress, Run, RunOptions, r
 use flashlane_open::{Access, Target};
 use flashlane_result::run::{RunResult, RunsResult};
 use flashlane_result::{Warning, WarningCode};
-use flashlane_sweep::{PointResult, fingerprint};
-use flashlane_workload::{KEYS, NAMED, Scope, Workload};
+use flashlane_sweep::{METRICS, PointResult, fingerprint};
+use flashlane_workload::{Job, KEYS, NAMED, Scope, Workload};
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
@@ -310,6 +310,13 @@ impl sweep::Experiment for Experiment<'_> {
         let mut workload = self.arguments.changed(self.source.with_settings(&settings.own)?);
         workload.seed = settings.seed_or(workload.seed);
         Ok(workload)
+    }
+
+    fn y(&self, workloads: &[&Workload]) -> &'static str {
+        // Requests of a rate come at that rate whatever the drive does.
+        let waits_for_flushes = |job: &Job| job.flush_every.is_some() && job.rate.is_none();
+        let jobs = workloads.iter().flat_map(|workload| &workload.jobs);
+        if jobs.clone().any(waits_for_flushes) { RATE_METRIC } else { METRICS[0].name }
     }
 
     fn is_random(&self, workload: &Workload) -> bool {

@@ -475,3 +475,22 @@ fn sweep_keeps_a_file_moved_to_the_name_of_the_one_it_made() {
     assert!(fs::read(&made).unwrap() == bytes, "the other file is overwritten: {stderr}");
     assert!(stderr.contains("was replaced"), "{stderr}");
 }
+
+/// Where a buffer takes writes, their flushes wait: what counts is how many writes are durable in a time.
+#[test]
+fn sweep_with_flushes_compares_rates() {
+    let drive = "sim:ssd-s,initial.state=full";
+    let line = "random-write,size=8k,depth=4,fsync=1,requests=400,area=8MiB";
+    let result = json(&["run", drive, line, "--sweep", "buffer.policy=none,lru", "--repeat", "1"]);
+    assert_eq!(result["y"]["field"], "iops", "{}", result["y"]);
+    for row in result["rows"].as_array().unwrap() {
+        let [write, flush] = ["mean_ns", "flush_mean_ns"].map(|field| row[field].as_f64().unwrap());
+        assert!(flush > 0.0 && row["flush_p99_ns"].as_f64().unwrap() >= flush / 2.0, "{write} {row}");
+    }
+    let compared = ["run", drive, line, "--sweep", "buffer.policy=none,lru", "--sweep-y", "flush"];
+    assert_eq!(json(&compared)["y"]["field"], "flush_mean_ns");
+    // Writes that arrive at a rate come at that rate on any drive.
+    let paced = format!("{line},rate=100/s");
+    let result = json(&["run", drive, &paced, "--sweep", "buffer.policy=none,lru", "--repeat", "1"]);
+    assert_eq!(result["y"]["field"], "mean_ns");
+}

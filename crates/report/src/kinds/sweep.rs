@@ -41,6 +41,8 @@ const MEASURES: &[Measure] = &[
     measure("p99_ns", "p99", false, |m| scalar(m.p99_ns)),
     measure("p999_ns", "p99.9", true, |m| scalar(m.p999_ns)),
     measure("max_ns", "Longest", true, |m| scalar(m.max_ns)),
+    measure("flush_mean_ns", "Mean flush", false, |m| scalar(m.flush_mean_ns)),
+    measure("flush_p99_ns", "p99 flush", true, |m| scalar(m.flush_p99_ns)),
     measure("iops", "Requests a second", false, |m| scalar(m.iops)),
     measure("bandwidth_bytes_per_s", "Bandwidth", true, |m| scalar(m.bandwidth_bytes_per_s)),
     measure("write_amplification", "Write ampl.", false, |m| scalar(m.write_amplification)),

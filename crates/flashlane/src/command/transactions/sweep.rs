@@ -98,7 +98,7 @@ impl sweep::Experiment for Experiment<'_> {
         KEYS.iter().find(|known| known.name == key).and_then(|known| known.quantity)
     }
 
-    fn y(&self) -> &'static str {
+    fn y(&self, _: &[&Self::Plan]) -> &'static str {
         "transactions"
     }
 

@@ -40,7 +40,7 @@ impl sweep::Experiment for Experiment<'_> {
         None
     }
 
-    fn y(&self) -> &'static str {
+    fn y(&self, _: &[&Self::Plan]) -> &'static str {
         "rw"
     }
 

@@ -32,11 +32,13 @@ pub(super) fn summary(result: &SweepResult) -> String {
 }
 
 /// Returns the warnings about points which say that the comparison shows little: GC that never ran has no best policy,
-/// and points that are alike before they are steady may differ later.
+/// what a buffer took shows no rate of the flash, and points that are alike before they are steady may differ later.
 fn cautions(result: &SweepResult) -> Vec<String> {
     let Some(verdict) = verdict(result) else { return Vec::new() };
     let matters = |warning: &&Warning| match warning.code {
         WarningCode::NothingCleaned => true,
+        // A rate of the buffer's is best with the largest one, and ends once that is full.
+        WarningCode::LeftInBuffer => verdict != Verdict::Unknown,
         WarningCode::Unsteady => verdict == Verdict::NoDifference,
         _ => false,
     };
