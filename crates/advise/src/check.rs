@@ -1,6 +1,7 @@
 //! Does the same work in two ways in turn on the device, beside the prediction.
 
 use crate::calibrate::{Bench, COMMITS};
+use crate::cost::kept_in_flight;
 use crate::{AdviseError, Calibration, CostModel, Estimate, Reads};
 use flashlane_base::Duration;
 use flashlane_device::Device;
@@ -95,6 +96,7 @@ fn time(bench: &mut Bench<'_>, reads: &[Reads], page_bytes: u64) -> Result<f64, 
     for reads in reads {
         sum += match *reads {
             Reads::Random { pages, band_pages, depth } => {
+                let depth = kept_in_flight(pages, depth);
                 let most = MOST_RANDOM.max(RANDOM_EACH * f64::from(depth));
                 let count = pages.min(most).max(f64::from(depth)).ceil() as u64;
                 pages * bench.random_page_ns(band_pages.ceil() as u64, depth, count)?

@@ -101,9 +101,17 @@ impl CostModel {
     }
 
     /// Predicts the elapsed time of reads, in nanoseconds.
+    ///
+    /// The time of a page is that of many. At the end of random reads fewer and fewer are in flight, which takes between
+    /// nothing and the time that one read is in flight: half of that is added, and as much to either side.
     pub fn time(&self, reads: &Reads) -> Estimate {
         match *reads {
-            Reads::Random { pages, band_pages, depth } => self.random_page(band_pages, depth).times(pages),
+            Reads::Random { pages, band_pages, depth } => {
+                let depth = kept_in_flight(pages, depth);
+                let page = self.random_page(band_pages, depth);
+                let half_read = Estimate { half_width: page.mean, ..page }.times(f64::from(depth - 1) / 2.0);
+                page.times(pages).plus(half_read)
+            }
             Reads::Scan { pages, request_bytes, depth } => {
                 self.scanned_page(request_bytes, depth).times(pages)
             }
@@ -134,6 +142,11 @@ impl CostModel {
         let sizes = self.scans.iter().map(|cost| cost.request_bytes).filter(|size| *size <= most_bytes);
         fewest(sizes, |size| self.scanned_page(size, depth).mean)
     }
+}
+
+/// Returns how many of `pages` reads are in flight, where a program would have up to `depth`.
+pub(crate) fn kept_in_flight(pages: f64, depth: u32) -> u32 {
+    depth.min(pages.ceil() as u32).max(1)
 }
 
 /// Share of the best that more effort has to gain.

@@ -45,12 +45,24 @@ pub enum PlanError {
         /// What is wrong with it.
         error: Box<UnitError>,
     },
+    /// A pattern without a key that it needs.
+    #[error("{pattern} needs {key}=; allowed: {least} to {most}")]
+    Missing {
+        /// The key.
+        key: &'static str,
+        /// The pattern.
+        pattern: &'static str,
+        /// The least value.
+        least: String,
+        /// The greatest value.
+        most: String,
+    },
     /// A value outside its range.
     #[error("{key}={value} is out of range; allowed: {allowed}")]
     Range {
         /// The key.
         key: &'static str,
-        /// What was given, or `nothing`.
+        /// What was given.
         value: String,
         /// The range.
         allowed: String,
@@ -116,11 +128,12 @@ fn reads_of(text: &str, page_bytes: u64) -> Result<Reads, PlanError> {
     }
     let within = |key, value: Option<u64>, least: u64, most: u64, show: fn(u64) -> String| match value {
         Some(value) if (least..=most).contains(&value) => Ok(value),
-        value => Err(PlanError::Range {
+        Some(value) => Err(PlanError::Range {
             key,
-            value: value.map_or_else(|| "nothing".into(), show),
+            value: show(value),
             allowed: format!("{} to {}", show(least), show(most)),
         }),
+        None => Err(PlanError::Missing { key, pattern, least: show(least), most: show(most) }),
     };
     let count = |count: u64| count.to_string();
     let pages = within("pages", pages, 1, MOST_PAGES, count)? as f64;
@@ -166,8 +179,8 @@ mod tests {
             (" : random,pages=1,band=1MiB", "has no name"),
             ("a: sequential,pages=1", "'sequential' is no pattern; allowed: random, scan"),
             ("a: scan,band=1MiB", "'band' is no key of scan; allowed: pages, size, depth"),
-            ("a: scan", "pages=nothing is out of range; allowed: 1 to"),
-            ("a: random,pages=1", "band=nothing is out of range; allowed: 8 KiB to"),
+            ("a: scan", "scan needs pages=; allowed: 1 to"),
+            ("a: random,pages=1", "random needs band=; allowed: 8 KiB to"),
             ("a: scan,pages=1,depth=0", "depth=0 is out of range; allowed: 1 to 65536"),
             ("a: scan,pages=1,size=4k", "size=4 KiB is out of range; allowed: 8 KiB to 64 MiB"),
             ("a: scan,pages=many", "pages=many: "),

@@ -201,7 +201,15 @@ impl MeasuringOptions {
         };
         let opened = devices::open_rewritable(&target, &opening, "advice")?;
         let mut warnings = opened.warnings;
-        warnings.extend(target.path().and_then(flashlane_host::never_written_share).and_then(never_written));
+        let never_written_share = target.path().and_then(flashlane_host::never_written_share).unwrap_or(0.0);
+        if never_written_share > MOST_NEVER_WRITTEN {
+            return Err(Failure::unusable(anyhow!(
+                "{:.0}% of '{target}' was never written, and reads of that cost nothing, so no advice would hold: fill it \
+                 with data first",
+                never_written_share * 100.0
+            )));
+        }
+        warnings.extend(never_written(never_written_share));
         warnings.extend(flashlane_measure::about_settings(opened.device.info()).iter().map(Warning::from));
         Ok(Subject { target, device: opened.device, warnings })
     }
@@ -297,6 +305,9 @@ fn too_noisy(result: &AdviceResult, repeat: u32) -> Option<Warning> {
         )
     })
 }
+
+/// Largest share of a file that was never written with which advice is given.
+const MOST_NEVER_WRITTEN: f64 = 0.5;
 
 /// Warns of a file with holes, whose reads cost nothing.
 fn never_written(share: f64) -> Option<Warning> {
