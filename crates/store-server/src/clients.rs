@@ -9,6 +9,7 @@
 use crate::command::Spec;
 use crate::limits::Limits;
 use crate::protocol::{Parser, ProtocolError, Request, RequestLimits};
+use crate::reply::Reply;
 use crate::session::Session;
 use crate::watches::WatchId;
 use flashlane_base::Instant;
@@ -28,6 +29,8 @@ pub struct Slot {
     pub arrived: Instant,
     /// Bytes of memory of the request.
     request_bytes: usize,
+    /// The reply has the form of RESP3: that of the connection when the request came, whatever a later HELLO asks for.
+    is_resp3: bool,
     /// The reply, once the command has run.
     reply: Option<Vec<u8>>,
     /// Writes that it depends on.
@@ -122,9 +125,15 @@ impl Client {
 
     /// Begins a request. Returns its number.
     pub fn begin(&mut self, spec: Option<&'static Spec>, arrived: Instant, request_bytes: usize) -> u64 {
-        self.slots.push_back(Slot { spec, arrived, request_bytes, reply: None, writes: 0 });
+        let is_resp3 = self.session.is_resp3;
+        self.slots.push_back(Slot { spec, arrived, request_bytes, is_resp3, reply: None, writes: 0 });
         self.slot_bytes += request_bytes;
         self.first_slot + self.slots.len() as u64 - 1
+    }
+
+    /// Returns an empty reply in the form that goes with a request.
+    pub fn reply_to(&self, number: u64) -> Reply {
+        Reply::new(self.slots[(number - self.first_slot) as usize].is_resp3)
     }
 
     fn slot(&mut self, number: u64) -> &mut Slot {

@@ -318,7 +318,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
 
     fn run_session(&mut self, slot: SlotId, function: SessionFn, request: &Request) {
         let mut client = self.clients.remove(&slot.client).expect("the client has just called");
-        let mut reply = Reply::new(client.session.is_resp3);
+        let mut reply = client.reply_to(slot.number);
         let is_reset = request.arg(0).eq_ignore_ascii_case(b"reset");
         let result = self.with_context(&mut client.session, |context| function(context, request, &mut reply));
         if is_reset {
@@ -354,7 +354,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     /// Gives a request its reply, which leaves when its writes have ended.
     fn answer(&mut self, slot: SlotId, write: impl FnOnce(&mut Reply)) {
         let Some(client) = self.clients.get(&slot.client) else { return };
-        let mut reply = Reply::new(client.session.is_resp3);
+        let mut reply = client.reply_to(slot.number);
         write(&mut reply);
         self.answer_with(slot, reply);
     }

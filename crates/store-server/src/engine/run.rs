@@ -109,8 +109,8 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
 
     /// Runs a command that has all its keys.
     fn run(&mut self, slot: SlotId, work: Work, keys: &[(Key, bool)]) {
-        let is_resp3 = self.clients.get(&slot.client).is_some_and(|client| client.session.is_resp3);
-        let mut reply = Reply::new(is_resp3);
+        let client = self.clients.get(&slot.client);
+        let mut reply = client.map_or_else(|| Reply::new(false), |client| client.reply_to(slot.number));
         let mut needed = keys.iter().filter(|(_, needs)| *needs);
         let failure = needed.find_map(|(key, _)| match self.cells[key].state() {
             Knowledge::Failed(failure) => Some(failure.clone()),

@@ -70,6 +70,15 @@ fn pipelined_commands_on_a_key_run_in_order() {
 }
 
 #[test]
+fn reply_has_the_form_that_was_asked_for_before_it() {
+    let mut engine = engine();
+    let client = connect(&mut engine);
+    let replies =
+        call(&mut engine, client, "SET a 1\nGET none\nHGETALL none\nHELLO 3\nGET none\nHGETALL none");
+    assert!(replies.starts_with("+OK|$-1|*0|%") && replies.ends_with("|_|%0"), "{replies}");
+}
+
+#[test]
 fn tables_of_a_burst_of_commands_shrink() {
     let mut engine = engine();
     let clients: Vec<ClientId> = (0..40).map(|_| connect(&mut engine)).collect();
