@@ -33,7 +33,7 @@ Examples:
   flashlane sdf bench sim:sdf
   flashlane sdf format 'lanes(./flash,channels=8)' --create 1GiB
   flashlane sdf put 'lanes(./flash)' photo.jpg
-  flashlane sdf get 'lanes(./flash)' 0 > photo.jpg
+  flashlane sdf get 'lanes(./flash)' 0 --output copy.jpg
   flashlane sdf status 'lanes(./flash)'
 
 A simulated device keeps nothing after the command: use it with 'bench'. docs/layout.md describes the on-device format.";
