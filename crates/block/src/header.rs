@@ -187,48 +187,14 @@ impl Header {
         if expected != found {
             return Err(HeaderError::Damaged { found, expected });
         }
-        let out_of_range = |field, found| Err(HeaderError::OutOfRange { field, found });
         let sequence = u64_at(bytes, 32);
         // The next ones must fit.
         if sequence > SEQUENCE_MAX {
             return out_of_range("sequence", sequence);
         }
         let content = match head.kind {
-            UnitKind::Block => {
-                let (id, length_bytes) = (u64_at(bytes, BODY_AT), u64_at(bytes, BODY_AT + 8));
-                if id > ID_MAX {
-                    return out_of_range("id", id);
-                }
-                if length_bytes > layout.block_bytes() {
-                    return out_of_range("length", length_bytes);
-                }
-                let checksum_of = |nth| u32_at(bytes, FIXED_BYTES as usize + 4 * nth as usize);
-                let checksums = (0..layout.granules).map(checksum_of).collect();
-                Content::Block { id, length_bytes, checksums }
-            }
-            UnitKind::Superblock(shape) => {
-                let count = u32_at(bytes, 88);
-                if count as usize > retired_max(layout) {
-                    return out_of_range("count of retired units", count.into());
-                }
-                let has_log = u32_at(bytes, 92);
-                if has_log > 1 {
-                    return out_of_range("mark of a log", has_log.into());
-                }
-                let address_of = |nth: u32| {
-                    let at = RETIRED_AT + 8 * nth as usize;
-                    UnitAddress { lane: u32_at(bytes, at), unit: u32_at(bytes, at + 4) }
-                };
-                Content::Superblock(Superblock {
-                    lanes: shape.lanes,
-                    units: shape.units_per_lane,
-                    unit_bytes: shape.unit_bytes,
-                    granule_bytes: shape.read_unit_bytes,
-                    id_floor: u64_at(bytes, 80),
-                    has_log: has_log == 1,
-                    retired: (0..count).map(address_of).collect(),
-                })
-            }
+            UnitKind::Block => decode_block(bytes, layout)?,
+            UnitKind::Superblock(shape) => Content::Superblock(decode_superblock(bytes, &shape, layout)?),
             UnitKind::Other(kind) => return out_of_range("kind", kind.into()),
         };
         Ok(Self {
@@ -239,6 +205,47 @@ impl Header {
             content,
         })
     }
+}
+
+fn out_of_range<T>(field: &'static str, found: u64) -> Result<T, HeaderError> {
+    Err(HeaderError::OutOfRange { field, found })
+}
+
+fn decode_block(bytes: &[u8], layout: &Layout) -> Result<Content, HeaderError> {
+    let (id, length_bytes) = (u64_at(bytes, BODY_AT), u64_at(bytes, BODY_AT + 8));
+    if id > ID_MAX {
+        return out_of_range("id", id);
+    }
+    if length_bytes > layout.block_bytes() {
+        return out_of_range("length", length_bytes);
+    }
+    let checksum_of = |nth| u32_at(bytes, FIXED_BYTES as usize + 4 * nth as usize);
+    let checksums = (0..layout.granules).map(checksum_of).collect();
+    Ok(Content::Block { id, length_bytes, checksums })
+}
+
+fn decode_superblock(bytes: &[u8], shape: &BlocksShape, layout: &Layout) -> Result<Superblock, HeaderError> {
+    let count = u32_at(bytes, 88);
+    if count as usize > retired_max(layout) {
+        return out_of_range("count of retired units", count.into());
+    }
+    let has_log = u32_at(bytes, 92);
+    if has_log > 1 {
+        return out_of_range("mark of a log", has_log.into());
+    }
+    let address_of = |nth: u32| {
+        let at = RETIRED_AT + 8 * nth as usize;
+        UnitAddress { lane: u32_at(bytes, at), unit: u32_at(bytes, at + 4) }
+    };
+    Ok(Superblock {
+        lanes: shape.lanes,
+        units: shape.units_per_lane,
+        unit_bytes: shape.unit_bytes,
+        granule_bytes: shape.read_unit_bytes,
+        id_floor: u64_at(bytes, 80),
+        has_log: has_log == 1,
+        retired: (0..count).map(address_of).collect(),
+    })
 }
 
 /// Returns the checksum of granule `nth` of a block's payload. It covers the block and the granule's number as well as
