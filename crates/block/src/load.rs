@@ -3,7 +3,7 @@
 //! Ids come from the layer's allocator, so that round-robin placement takes the lanes in turn.
 
 use crate::{Blocks, Finished, GetError, GetFailure, Outcome, Payload, PutError, PutFailure};
-use flashlane_base::{Duration, Histogram, Instant, Seed};
+use flashlane_base::{Duration, Histogram, Instant, Random, Seed};
 use flashlane_device::DataDevice;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -100,94 +100,133 @@ pub fn run<D: DataDevice>(
     load: &Load,
     watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<LoadResult, LoadError> {
-    let mut random = load.seed.derive("load").source();
-    let mut ids: VecDeque<u64> =
-        blocks.list().map(|info| info.id).filter(|&id| id >= load.first_id).collect();
-    // Buffers are made before the clock is read: the first use of a memory page takes longer than the device.
-    let buffers = if load.puts > 0.0 { u64::from(load.in_flight.max(1)).min(load.operations) } else { 0 };
-    let mut payloads: Vec<Payload> = (0..buffers).map(|_| filled(blocks.payload(), load)).collect();
-    let start = blocks.now();
-    let mut done = LoadResult {
-        elapsed: Duration::ZERO,
-        puts: OperationStats::default(),
-        gets: OperationStats::default(),
-        is_stopped: false,
-    };
-    let (mut submitted, mut in_flight, mut next_get, mut out) = (0, 0, 0, Vec::new());
-    let depth = load.in_flight.max(1);
-    while submitted < load.operations || in_flight > 0 {
-        let is_over = load.time_limit.is_some_and(|limit| blocks.now().since(start) >= limit);
-        if is_over && in_flight == 0 {
-            break;
+    let mut run = LoadRun::new(blocks, load);
+    let mut out = Vec::new();
+    while run.submitted < load.operations || run.in_flight > 0 {
+        let is_over = load.time_limit.is_some_and(|limit| blocks.now().since(run.start) >= limit);
+        while !is_over && !run.done.is_stopped && run.has_room() {
+            run.submit(blocks)?;
         }
-        while submitted < load.operations && in_flight < depth && !done.is_stopped && !is_over {
-            // With nothing to read yet a block is put.
-            let is_put = random.chance(load.puts) || (ids.is_empty() && load.puts > 0.0);
-            if is_put {
-                let id = blocks.next_id();
-                let mut payload = payloads.pop().expect("a buffer for each operation in flight");
-                payload.as_mut_slice()[..8].copy_from_slice(&id.to_le_bytes());
-                blocks.put(id, payload).map_err(|(error, _)| error)?;
-            } else {
-                if ids.is_empty() {
-                    return Err(LoadError::Empty);
-                }
-                let nth =
-                    if load.random { random.below(ids.len() as u64) } else { next_get % ids.len() as u64 };
-                let id = ids[nth as usize];
-                next_get += 1;
-                let length = blocks.info(id).map_or(0, |info| info.length_bytes);
-                let get_bytes = if load.get_bytes == 0 { length } else { load.get_bytes.min(length) };
-                let offset = random.below((length / get_bytes.max(1)).max(1)) * get_bytes;
-                blocks.get(id, offset, get_bytes)?;
-            }
-            submitted += 1;
-            in_flight += 1;
-        }
-        if done.is_stopped && in_flight == 0 {
+        if (is_over || run.done.is_stopped) && run.in_flight == 0 {
             break;
         }
         blocks.reap(Instant::FAR, &mut out);
         for finished in out.drain(..) {
-            let at = finished.completed;
-            let bytes = match &finished.outcome {
-                Outcome::Put(_, payload) => payload.len(),
-                Outcome::Get(Ok(data)) => data.as_slice().len() as u64,
-                _ => 0,
-            };
-            match &finished.outcome {
-                Outcome::Put(result, _) => {
-                    (*result)?;
-                    done.puts.record(&finished, bytes);
-                    ids.push_back(finished.id);
-                }
-                Outcome::Get(result) => {
-                    if let Err(failure) = result {
-                        return Err((*failure).into());
-                    }
-                    done.gets.record(&finished, bytes);
-                }
-                Outcome::Delete(_) => continue,
-            }
-            in_flight -= 1;
-            done.elapsed = at.since(start);
-            match finished.outcome {
-                Outcome::Put(_, payload) => payloads.push(payload),
-                Outcome::Get(Ok(data)) => blocks.reuse(data),
-                _ => {}
-            }
+            run.finish(blocks, finished)?;
         }
-        while load.keep.is_some_and(|keep| ids.len() as u64 > keep) {
-            let oldest = ids.pop_front().expect("there are more blocks than are kept");
-            // Deletes are not measured.
+        run.delete_surplus(blocks);
+        run.done.is_stopped |= watch(run.share()).is_break();
+    }
+    Ok(run.done)
+}
+
+/// A load that runs.
+struct LoadRun<'a> {
+    load: &'a Load,
+    random: Random,
+    /// Blocks to read, the oldest first.
+    ids: VecDeque<u64>,
+    /// Buffers of puts that are not in flight.
+    payloads: Vec<Payload>,
+    start: Instant,
+    submitted: u64,
+    in_flight: u32,
+    next_get: u64,
+    done: LoadResult,
+}
+
+impl<'a> LoadRun<'a> {
+    fn new<D: DataDevice>(blocks: &mut Blocks<D>, load: &'a Load) -> Self {
+        let ids = blocks.list().map(|info| info.id).filter(|&id| id >= load.first_id).collect();
+        // Buffers are made before the clock is read: the first use of a memory page takes longer than the device.
+        let buffers = if load.puts > 0.0 { u64::from(load.in_flight.max(1)).min(load.operations) } else { 0 };
+        let payloads = (0..buffers).map(|_| filled(blocks.payload(), load)).collect();
+        let done = LoadResult {
+            elapsed: Duration::ZERO,
+            puts: OperationStats::default(),
+            gets: OperationStats::default(),
+            is_stopped: false,
+        };
+        let random = load.seed.derive("load").source();
+        let start = blocks.now();
+        Self { load, random, ids, payloads, start, submitted: 0, in_flight: 0, next_get: 0, done }
+    }
+
+    /// Returns whether operations are left, and fewer are in flight than the load keeps.
+    fn has_room(&self) -> bool {
+        self.submitted < self.load.operations && self.in_flight < self.load.in_flight.max(1)
+    }
+
+    /// Submits the next operation.
+    fn submit<D: DataDevice>(&mut self, blocks: &mut Blocks<D>) -> Result<(), LoadError> {
+        // With nothing to read yet a block is put.
+        let is_put = self.random.chance(self.load.puts) || (self.ids.is_empty() && self.load.puts > 0.0);
+        if is_put {
+            let id = blocks.next_id();
+            let mut payload = self.payloads.pop().expect("a buffer for each operation in flight");
+            payload.as_mut_slice()[..8].copy_from_slice(&id.to_le_bytes());
+            blocks.put(id, payload).map_err(|(error, _)| error)?;
+        } else {
+            let (id, offset, bytes) = self.next_read(blocks)?;
+            blocks.get(id, offset, bytes)?;
+        }
+        self.submitted += 1;
+        self.in_flight += 1;
+        Ok(())
+    }
+
+    /// Returns the block, offset and length of the next read.
+    fn next_read<D: DataDevice>(&mut self, blocks: &Blocks<D>) -> Result<(u64, u64, u64), LoadError> {
+        if self.ids.is_empty() {
+            return Err(LoadError::Empty);
+        }
+        let count = self.ids.len() as u64;
+        let nth = if self.load.random { self.random.below(count) } else { self.next_get % count };
+        let id = self.ids[nth as usize];
+        self.next_get += 1;
+        let length = blocks.info(id).map_or(0, |info| info.length_bytes);
+        let bytes = if self.load.get_bytes == 0 { length } else { self.load.get_bytes.min(length) };
+        Ok((id, self.random.below((length / bytes.max(1)).max(1)) * bytes, bytes))
+    }
+
+    /// Records a finished operation, and takes its buffer back.
+    fn finish<D: DataDevice>(&mut self, blocks: &mut Blocks<D>, finished: Finished) -> Result<(), LoadError> {
+        match &finished.outcome {
+            Outcome::Put(result, payload) => {
+                (*result)?;
+                self.done.puts.record(&finished, payload.len());
+                self.ids.push_back(finished.id);
+            }
+            Outcome::Get(Err(failure)) => return Err((*failure).into()),
+            Outcome::Get(Ok(data)) => self.done.gets.record(&finished, data.as_slice().len() as u64),
+            Outcome::Delete(_) => return Ok(()),
+        }
+        self.in_flight -= 1;
+        self.done.elapsed = finished.completed.since(self.start);
+        match finished.outcome {
+            Outcome::Put(_, payload) => self.payloads.push(payload),
+            Outcome::Get(Ok(data)) => blocks.reuse(data),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Deletes the oldest blocks beyond those that the load keeps. Deletes are not measured.
+    fn delete_surplus<D: DataDevice>(&mut self, blocks: &mut Blocks<D>) {
+        while self.load.keep.is_some_and(|keep| self.ids.len() as u64 > keep) {
+            let oldest = self.ids.pop_front().expect("there are more blocks than are kept");
             let _ = blocks.delete(oldest);
         }
-        let by_time = load.time_limit.map_or(0.0, |limit| done.elapsed.as_s_f64() / limit.as_s_f64());
-        let by_count = (done.puts.count + done.gets.count) as f64 / load.operations.max(1) as f64;
-        let share = by_count.max(by_time.min(1.0));
-        done.is_stopped |= watch(share).is_break();
     }
-    Ok(done)
+
+    /// Returns the share of the load that is done, by operations or by time.
+    fn share(&self) -> f64 {
+        let limit = self.load.time_limit;
+        let by_time = limit.map_or(0.0, |limit| self.done.elapsed.as_s_f64() / limit.as_s_f64());
+        let by_count =
+            (self.done.puts.count + self.done.gets.count) as f64 / self.load.operations.max(1) as f64;
+        by_count.max(by_time.min(1.0))
+    }
 }
 
 /// Fills the bytes of a block behind its id.
