@@ -106,8 +106,8 @@ impl LaneQueue {
     }
 
     /// A read has its result and leaves the lane.
-    pub(crate) fn unload_read(&mut self, read: &BlockRead) {
-        self.unload(self.bytes_of(read));
+    pub(crate) fn subtract_read_load(&mut self, read: &BlockRead) {
+        self.subtract_load(self.bytes_of(read));
     }
 
     /// Queues a new write.
@@ -141,15 +141,15 @@ impl LaneQueue {
     pub(crate) fn write_left_device(&mut self) {
         assert!(self.writes_in_flight > 0, "no write is in flight");
         self.writes_in_flight -= 1;
-        self.unload_write();
+        self.subtract_write_load();
     }
 
     /// A write that is no longer queued leaves the lane.
-    pub(crate) fn unload_write(&mut self) {
-        self.unload(self.unit_bytes);
+    pub(crate) fn subtract_write_load(&mut self) {
+        self.subtract_load(self.unit_bytes);
     }
 
-    fn unload(&mut self, bytes: u64) {
+    fn subtract_load(&mut self, bytes: u64) {
         assert!(self.load_bytes >= bytes, "{bytes} bytes leave a lane with {}", self.load_bytes);
         self.load_bytes -= bytes;
         debug_assert!(self.load_bytes > 0 || self.is_idle(), "operations without load");
@@ -159,7 +159,7 @@ impl LaneQueue {
     pub(crate) fn take_reads(&mut self) -> VecDeque<BlockRead> {
         let mut reads = std::mem::take(&mut self.short_reads);
         reads.append(&mut self.long_reads);
-        reads.iter().for_each(|read| self.unload_read(read));
+        reads.iter().for_each(|read| self.subtract_read_load(read));
         reads
     }
 

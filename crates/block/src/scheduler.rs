@@ -193,7 +193,7 @@ impl<D: DataDevice> Scheduler<D> {
 
     /// A read has its result.
     pub(crate) fn finish_read(&mut self, read: &BlockRead) {
-        self.lanes[read.address.lane as usize].unload_read(read);
+        self.lanes[read.address.lane as usize].subtract_read_load(read);
     }
 
     pub(crate) fn queue_write(&mut self, lane: u32, write: Write) {
@@ -331,7 +331,7 @@ impl<D: DataDevice> Scheduler<D> {
                 Next::LaneWaits
             }
             Submitted::Refused(operation, buffer, refusal) => {
-                self.lanes[at].unload_write();
+                self.lanes[at].subtract_write_load();
                 self.units.write_refused(address);
                 let write = returned_write(operation, buffer);
                 let result = Err(PutFailure::Refused(refusal));
@@ -367,7 +367,7 @@ impl<D: DataDevice> Scheduler<D> {
             return Next::LaneWaits;
         }
         let write = self.lanes[lane as usize].pop_write().expect("a write waits");
-        self.lanes[lane as usize].unload_write();
+        self.lanes[lane as usize].subtract_write_load();
         self.ended.push_back(Ended::Write { write, result: Err(PutFailure::NoUnit), retired: None });
         Next::Continue
     }

@@ -402,7 +402,7 @@ impl UnitTable {
         })
     }
 
-    /// An erase was handed to the device, which may have refused it.
+    /// An erase was handed to the device: it is in flight, or ends at once as the device refused it.
     pub(crate) fn start_erase(&mut self, address: UnitAddress) {
         let UnitUse::ToErase(cause) = self.state(address) else {
             panic!("{address:?} is erased as {:?}", self.state(address))
