@@ -228,27 +228,35 @@ pub(super) fn superblock<D: DataDevice>(
             CopySearch::Nothing => {}
         }
     }
-    let superblock = match (first.found, last.found) {
-        (Ok(found), _) => found,
-        (Err(Flaw::Newer(version)), _) | (Err(_), Err(Flaw::Newer(version))) => {
-            return Err(LanesError::Newer { device: device(), version });
-        }
-        (Err(_), Ok(found)) => found,
-        (Err(Flaw::Foreign), Err(Flaw::Foreign)) if has_table => {
-            return Err(LanesError::NoSuperblock { device: device() });
-        }
-        (Err(Flaw::Foreign), Err(Flaw::Foreign)) => {
-            return Err(LanesError::NotFormatted { device: device() });
-        }
-        (Err(first), Err(last)) if [first, last].contains(&Flaw::Unreadable) => {
-            return Err(LanesError::Unreadable { device: device(), first, last });
-        }
-        (Err(first), Err(last)) => return Err(LanesError::Damaged { device: device(), first, last }),
-    };
+    let superblock = chosen(first.found, last.found, has_table, &below.name)?;
     superblock.shape.fits(&below)?;
     accept(&superblock.shape)?;
     let layout = superblock.layout()?;
     Ok(Opened::new(superblock, layout, [first, last]))
+}
+
+/// Returns the superblock that counts of the two copies. `has_table` says whether a table of units was found where
+/// both are damaged.
+fn chosen(
+    first: Result<Superblock, Flaw>,
+    last: Result<Superblock, Flaw>,
+    has_table: bool,
+    device: &str,
+) -> Result<Superblock, LanesError> {
+    let device = device.to_owned();
+    Err(match (first, last) {
+        (Ok(found), _) => return Ok(found),
+        (Err(Flaw::Newer(version)), _) | (Err(_), Err(Flaw::Newer(version))) => {
+            LanesError::Newer { device, version }
+        }
+        (Err(_), Ok(found)) => return Ok(found),
+        (Err(Flaw::Foreign), Err(Flaw::Foreign)) if has_table => LanesError::NoSuperblock { device },
+        (Err(Flaw::Foreign), Err(Flaw::Foreign)) => LanesError::NotFormatted { device },
+        (Err(first), Err(last)) if [first, last].contains(&Flaw::Unreadable) => {
+            LanesError::Unreadable { device, first, last }
+        }
+        (Err(first), Err(last)) => LanesError::Damaged { device, first, last },
+    })
 }
 
 /// Reads the table: a record for each unit, and the condition of each sector. Nothing is written.
