@@ -459,7 +459,7 @@ impl<L: DataDevice> Log<L> {
         (self.group, self.flush) = (None, None);
     }
 
-    /// Says how the next completion of the device is learned of.
+    /// Says how to wait for the next completion of the device.
     pub(crate) fn readiness(&mut self) -> Readiness {
         self.device.readiness()
     }
