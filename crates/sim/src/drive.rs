@@ -188,7 +188,7 @@ impl Drive {
                 self.release_lock(LockMode::Write, slot);
                 let Volatile { reads, writes, .. } = &mut self.volatile;
                 reads.forget(pieces_of(&request, unit_bytes).map(|piece| piece.lpn));
-                writes.store(&mut self.kernel, &mut self.translation, slot);
+                writes.data_arrived(&mut self.kernel, &mut self.translation, slot);
             }
             Operation::Trim => {
                 let Volatile { reads, writes, .. } = &mut self.volatile;

@@ -3,7 +3,7 @@
 //! ```text
 //! read          queued → reading                                                       → completion
 //! write         queued → transferring → admitting → buffered → acknowledged            → completion
-//! bypass        queued → transferring → programming → durable                          → completion
+//! bypass        queued → transferring → programming → settled                          → completion
 //! flush         queued → transferring → flushing, where there is a buffer              → completion
 //! trim          queued → transferring                                                  → completion
 //! ```
@@ -40,8 +40,8 @@ pub(super) enum RequestStage {
     Acknowledged,
     /// Mapping units of a write that bypasses the buffer are programmed; `left` is the number not yet durable.
     Programming { left: u32 },
-    /// Every mapping unit of a bypassing write is programmed, or has failed: the outcome says which.
-    Durable,
+    /// Every mapping unit of a bypassing write is durable or has failed: the outcome says which.
+    Settled,
     /// A flush waits for what was written in this epoch and before.
     Flushing { epoch: u64 },
 }
@@ -166,11 +166,11 @@ impl DriveRequest {
     /// Returns whether the drive reports the request as complete.
     #[inline]
     pub(super) fn is_reported(&self) -> bool {
-        matches!(self.stage(), RequestStage::Acknowledged | RequestStage::Durable)
+        matches!(self.stage(), RequestStage::Acknowledged | RequestStage::Settled)
     }
 
     /// Mapping units of a read have crossed the link, or those of a bypassing write are durable or have failed. Returns
-    /// whether they were the last; those of a write make it durable.
+    /// whether they were the last; those of a write settle it.
     #[inline]
     pub(super) fn end_units(&mut self, units: u32) -> bool {
         match &mut self.state.stage {
@@ -182,11 +182,11 @@ impl DriveRequest {
             RequestStage::Programming { left } => {
                 debug_assert!(*left >= units, "each unit is done once");
                 *left -= units;
-                let durable = *left == 0;
-                if durable {
-                    self.change(RequestStage::Durable);
+                let settled = *left == 0;
+                if settled {
+                    self.change(RequestStage::Settled);
                 }
-                durable
+                settled
             }
             stage => unreachable!("{stage:?} has no units to do"),
         }

@@ -6,7 +6,7 @@
 //! Drive::fetched          start_or_wait_for_link, start_command (may wait for the read/write lock), start_write ─>
 //!                         LinkTransfers::transfer_in
 //!   … the command and its data cross the link …
-//! Drive::transfer_ended   data_received ─> WritePath::store, which goes one of two ways:
+//! Drive::transfer_ended   data_received ─> WritePath::data_arrived, which goes one of two ways:
 //! into the buffer         admit (may wait for room), start_acknowledgement
 //!   … the firmware's latency …
 //!   buffer_latency_over   acknowledge ─> LinkTransfers::complete_write ─> Kernel::complete, deliver_completion
@@ -25,10 +25,11 @@
 //! ```
 //!
 //! "…" is time; after it the kernel's loop (`crate::kernel`) calls a function of `FrontEnd`. Where no line names a
-//! type, the function is one of [`Drive`](super::Drive) before `store`, and of [`WritePath`] from there on. Without a
-//! buffer every write bypasses it, and its whole units are placed together: program_run, Translation::program_run,
-//! Ftl::place_run, Kernel::enqueue_run. `ftl::page::gc` has GC as far as it changes tables. With replication a program
-//! is a task of the `Replicator`, from which Translation::operation_finished returns the owner's own.
+//! type, the function is one of [`Drive`](super::Drive) before `data_arrived`, and of [`WritePath`] from there on.
+//! Without a buffer every write bypasses it, and its whole units are placed together: program_run,
+//! Translation::program_run, Ftl::place_run, Kernel::enqueue_run. `ftl::page::gc` has GC as far as it changes tables.
+//! With replication a program is a task of the `Replicator`, from which Translation::operation_finished returns the
+//! owner's own.
 //!
 //! The command of a write crosses the link with its data, that of a read with the first mapping units that it returns;
 //! a trim or flush sends it alone. So a read starts, and a write waits for the read/write lock, before the command has
@@ -221,7 +222,7 @@ impl WritePath {
     // A write, from its data on.
 
     /// The data of a write have crossed the link.
-    pub(super) fn store(
+    pub(super) fn data_arrived(
         &mut self,
         kernel: &mut DriveKernel,
         translation: &mut Translation,
