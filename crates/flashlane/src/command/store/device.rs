@@ -265,10 +265,18 @@ fn of_log(error: OpenError) -> Failure {
 }
 
 fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
-    let Place { device, log, .. } = place;
-    let created = || format!("'flashlane store create {} --create SIZE' creates a new store", place.named());
     match error {
-        StoreSpecError::Log(OpenError::Real { error: HostError::NotFound { .. }, .. }) => {
+        StoreSpecError::Log(error) => log_not_opened(place, error),
+        StoreSpecError::Device(error) => device_not_opened(place, error),
+        StoreSpecError::Open(error) => store_not_opened(place, error),
+        error => Failure::unusable(error),
+    }
+}
+
+fn log_not_opened(place: &Place, error: OpenError) -> Failure {
+    let Place { device, log, .. } = place;
+    match error {
+        OpenError::Real { error: HostError::NotFound { .. }, .. } => {
             if let Some(blocks) = blocks_without_store(device) {
                 return no_store(
                     place,
@@ -279,17 +287,47 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
                 "there is no log '{log}', and no store without it: --log LOG names it where it has another place"
             ))
         }
-        StoreSpecError::Log(OpenError::Real { error: error @ HostError::Refused { .. }, .. }) => {
+        OpenError::Real { error: error @ HostError::Refused { .. }, .. } => {
             Failure::unusable(anyhow!("{}\nit is not opened as the log of a store", error.found()))
         }
-        StoreSpecError::Log(OpenError::Real { error: HostError::TooSmall { length_bytes, .. }, .. }) => {
+        OpenError::Real { error: HostError::TooSmall { length_bytes, .. }, .. } => {
             Failure::unusable(anyhow!(
                 "the log '{log}' is {} long: it was cut, and the store's last writes with it. The store opens with a copy of \
                  the log from the same moment as its device",
                 exact_bytes(length_bytes)
             ))
         }
-        StoreSpecError::Open(error @ StoreOpenError::LogTooShort { least_bytes, .. }) => {
+        error => of_log(error),
+    }
+}
+
+fn device_not_opened(place: &Place, error: BlocksError) -> Failure {
+    let device = &place.device;
+    match error {
+        BlocksError::Device(OpenError::Real { error, path }) => match error {
+            HostError::NotFound { .. } if !path.starts_with("/dev") => Failure::unusable(anyhow!(
+                "{error}; 'flashlane store create {} --create SIZE' creates a new store",
+                place.named()
+            )),
+            error => {
+                used_device_refusal(device, &error).unwrap_or_else(|| OpenError::Real { error, path }.into())
+            }
+        },
+        BlocksError::Device(OpenError::Layer(LayerError::Lanes(LanesError::NotFormatted { .. }))) => {
+            no_store(place, &"it is not divided into lanes")
+        }
+        BlocksError::Device(error) => error.into(),
+        BlocksError::FormatInSpec { .. } => Failure::unusable(anyhow!(
+            "'{device}' sets format=yes, which destroys all data on it: only 'flashlane store create' accepts it"
+        )),
+        error => Failure::unusable(error),
+    }
+}
+
+fn store_not_opened(place: &Place, error: StoreOpenError) -> Failure {
+    let Place { device, log, .. } = place;
+    match error {
+        error @ StoreOpenError::LogTooShort { least_bytes, .. } => {
             let path = log.path().filter(|path| path.is_file());
             let longer = path.map(|path| {
                 format!(
@@ -300,55 +338,31 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
             });
             Failure::failed(anyhow!("{error}{}. {TO_COPY}", longer.unwrap_or_default()))
         }
-        StoreSpecError::Open(error @ StoreOpenError::NoLog { .. }) if has_store_blocks(device) => {
-            Failure::unusable(anyhow!(
-                "{error}, and '{device}' has the blocks of one. Its log is another file or device, which --log LOG names, or was \
+        error @ StoreOpenError::NoLog { .. } if has_store_blocks(device) => Failure::unusable(anyhow!(
+            "{error}, and '{device}' has the blocks of one. Its log is another file or device, which --log LOG names, or was \
                  overwritten. {TO_COPY}"
-            ))
-        }
-        StoreSpecError::Open(error @ StoreOpenError::LogHeaderDamaged { .. }) => {
-            Failure::failed(anyhow!("{error}. {TO_COPY}"))
-        }
-        StoreSpecError::Log(error) => of_log(error),
-        StoreSpecError::Device(BlocksError::Device(OpenError::Real { error, path })) => match error {
-            HostError::NotFound { .. } if !path.starts_with("/dev") => {
-                Failure::unusable(anyhow!("{error}; {}", created()))
-            }
-            error => {
-                used_device_refusal(device, &error).unwrap_or_else(|| OpenError::Real { error, path }.into())
-            }
-        },
-        StoreSpecError::Device(BlocksError::Device(OpenError::Layer(LayerError::Lanes(
-            LanesError::NotFormatted { .. },
-        )))) => no_store(place, &"it is not divided into lanes"),
-        StoreSpecError::Device(BlocksError::Device(error)) => error.into(),
-        StoreSpecError::Device(BlocksError::FormatInSpec { .. }) => Failure::unusable(anyhow!(
-            "'{device}' sets format=yes, which destroys all data on it: only 'flashlane store create' accepts it"
         )),
-        StoreSpecError::Open(StoreOpenError::Blocks(error)) => match error {
+        error @ StoreOpenError::LogHeaderDamaged { .. } => Failure::failed(anyhow!("{error}. {TO_COPY}")),
+        StoreOpenError::Blocks(error) => match error {
             BlockOpenError::Device { .. } | BlockOpenError::Unreadable { .. } => Failure::failed(error),
             BlockOpenError::NoSuperblock { unreadable: 1.., .. } => Failure::failed(error),
             BlockOpenError::NotFormatted { .. } => no_store(place, &error),
             error => Failure::unusable(error),
         },
-        StoreSpecError::Open(error @ (StoreOpenError::LogFull { .. } | StoreOpenError::Block { .. })) => {
-            Failure::failed(error)
+        error @ (StoreOpenError::LogFull { .. } | StoreOpenError::Block { .. }) => Failure::failed(error),
+        error @ (StoreOpenError::DeviceOlder { .. }
+        | StoreOpenError::PatchesMissing { .. }
+        | StoreOpenError::PieceMissing { .. }
+        | StoreOpenError::MissingOutput { .. }) => {
+            Failure::unusable(anyhow!("{error}. {}", to_salvage(place)))
         }
-        StoreSpecError::Open(
-            error @ (StoreOpenError::DeviceOlder { .. }
-            | StoreOpenError::PatchesMissing { .. }
-            | StoreOpenError::PieceMissing { .. }
-            | StoreOpenError::MissingOutput { .. }),
-        ) => Failure::unusable(anyhow!("{error}. {}", to_salvage(place))),
-        StoreSpecError::Open(error @ StoreOpenError::BlockDamaged { .. }) => {
+        error @ StoreOpenError::BlockDamaged { .. } => {
             Failure::failed(anyhow!("{error}. {}", to_salvage(place)))
         }
-        StoreSpecError::Open(
-            error @ (StoreOpenError::LogDamaged { .. }
-            | StoreOpenError::LogMarksDamaged { .. }
-            | StoreOpenError::LogUnreadable { .. }),
-        ) => Failure::failed(anyhow!("{error}. {}", to_move(place))),
-        StoreSpecError::Open(error @ StoreOpenError::ForeignBlock { id }) => Failure::failed(anyhow!(
+        error @ (StoreOpenError::LogDamaged { .. }
+        | StoreOpenError::LogMarksDamaged { .. }
+        | StoreOpenError::LogUnreadable { .. }) => Failure::failed(anyhow!("{error}. {}", to_move(place))),
+        error @ StoreOpenError::ForeignBlock { id } => Failure::failed(anyhow!(
             "{error}; if its data may be lost, 'flashlane sdf rm {} {id}' deletes it, and the store opens",
             quoted(&device.to_string())
         )),
