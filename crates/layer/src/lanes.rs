@@ -37,7 +37,7 @@
 //! ```
 //!
 //! # The path of opening, by file
-//! `settings` compares the spec with the device. `divide` formats it; or `open` reads superblocks and table (`disk` has
+//! `settings` compares the spec with the device. `format` formats it; or `open` reads superblocks and table (`disk` has
 //! their bytes, `layout` their locations) with one request at a time (`blocking`). If records are damaged, `search`
 //! looks for the superblock's copy at an earlier end, and `recover` and `recovered` derive records from the heads of
 //! units (`heads`); `flaw` and `ours` distinguish damage from foreign data.
@@ -58,9 +58,9 @@ mod content;
 mod content_sum;
 mod device;
 mod disk;
-mod divide;
 pub(crate) mod error;
 mod flaw;
+mod format;
 mod heads;
 mod layout;
 mod open;
@@ -296,7 +296,7 @@ impl<D: DataDevice> Lanes<D> {
     /// # Errors
     /// [`LanesError`]: the shape is not possible, and nothing was written; or a request failed.
     pub fn format(mut below: D, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
-        divide::format(&mut Blocking { device: &mut below, next: &mut 0 }, shape, seed, false)?;
+        format::format_device(&mut Blocking { device: &mut below, next: &mut 0 }, shape, seed, false)?;
         Self::open(below)
     }
 
@@ -306,7 +306,7 @@ impl<D: DataDevice> Lanes<D> {
     /// # Errors
     /// As [`Lanes::format`].
     pub fn format_checked(mut below: D, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
-        divide::format(&mut Blocking { device: &mut below, next: &mut 0 }, shape, seed, true)?;
+        format::format_device(&mut Blocking { device: &mut below, next: &mut 0 }, shape, seed, true)?;
         let mut lanes = Self::open_checked(below)?;
         lanes.known_here = (0..lanes.layout.units()).collect();
         Ok(lanes)

@@ -1,8 +1,8 @@
 //! The settings of the layer, and their comparison with the lanes on the device.
 
 use super::blocking::Blocking;
-use super::divide;
 use super::error::LanesError;
+use super::format;
 use super::layout::Shape;
 use super::open;
 use super::recover::RecoverOptions;
@@ -63,7 +63,7 @@ impl Plan for Settings {
         let finished = |lanes| Ok(Stack::Data(Box::new(lanes)));
         if settings.divides(&mut device) {
             let shape = settings.shape();
-            let layout = divide::planned(device.info(), shape)?;
+            let layout = format::planned(device.info(), shape)?;
             let change = StateChange::New(super::info(device.info(), &layout));
             let format =
                 if settings.check_erased == Some(true) { Lanes::format_checked } else { Lanes::format };
@@ -88,7 +88,7 @@ impl Plan for Settings {
     }
 
     fn planned(&self, below: &DeviceInfo) -> Result<DeviceInfo, LayerError> {
-        Ok(super::info(below, &divide::planned(below, self.shape())?))
+        Ok(super::info(below, &format::planned(below, self.shape())?))
     }
 
     fn state_settings(&self) -> StateSettings {

@@ -118,7 +118,7 @@ fn cut_short(old: impl Fn() -> Lanes<Memory>, by_bytes: u64, seed: Seed, torn: b
         let length = below.info().capacity_bytes;
         let mut real = Real { left: served, torn, ..Real::new(below, length, 8) };
         let mut blocking = Blocking { device: &mut real, next: &mut 0 };
-        let whole = divide::format(&mut blocking, new_shape, seed, false).is_ok();
+        let whole = format::format_device(&mut blocking, new_shape, seed, false).is_ok();
         seen.push(match Lanes::open(real.device) {
             Ok(lanes) if lanes.layout.shape == old_shape => {
                 assert!(states(&lanes) == old_states, "after {served} requests: {:?}", lanes.damage());

@@ -21,7 +21,7 @@ pub(super) fn planned(below: &DeviceInfo, shape: Shape) -> Result<Layout, LanesE
 
 /// Formats a device: first the table, then the heads of the units, and the superblock at the beginning last, so that an
 /// interrupted format leaves either no lanes or all of them. The content of the units is read first if requested.
-pub(super) fn format<D: DataDevice>(
+pub(super) fn format_device<D: DataDevice>(
     blocking: &mut Blocking<'_, D>,
     shape: Shape,
     seed: Seed,
