@@ -9,14 +9,14 @@ use flashlane_device::{DataDevice, Device, DeviceInfo};
 use flashlane_host::{DEPTH_DEFAULT, DEPTH_MAX, OpenError as HostError};
 use flashlane_layer::{Capabilities, Format as StateFormat, Repair, StateSettings};
 use flashlane_measure::check;
-use flashlane_open::{Access, Consent, Division, OpenOptions, Opened as OpenedDevice, Target};
+use flashlane_open::{Access, Consent, Division, OpenOptions, Opened, Target};
 use flashlane_policy::Policies;
 use flashlane_result::Warning;
 use flashlane_sim::config::InitialState;
 use flashlane_workload::Workload;
 
-/// Settings for opening a device.
-pub struct Opening {
+/// What a command asks of a device that it opens.
+pub struct OpenRequest {
     /// What the user has agreed to lose.
     pub consent: Consent,
     /// What the command does with the device.
@@ -31,7 +31,7 @@ pub struct Opening {
     pub after_interrupt: bool,
 }
 
-impl Opening {
+impl OpenRequest {
     /// Opens for `access` as `safety` allows.
     pub fn new(safety: &SafetyOptions, access: Access, seed: Seed) -> Self {
         let allow_page_cache = safety.allow_page_cache;
@@ -52,7 +52,7 @@ impl Opening {
 }
 
 /// An open device with its warnings.
-pub struct Opened {
+pub struct OpenedForCommand {
     pub device: Box<dyn Device>,
     /// Doubts about measurements on the device.
     pub warnings: Vec<Warning>,
@@ -64,10 +64,10 @@ pub fn resolve(spec: &Spec) -> Result<Target, Failure> {
 }
 
 /// Opens the device; several lanes form one address space.
-pub fn open(target: &Target, opening: &Opening) -> Result<Opened, Failure> {
+pub fn open(target: &Target, opening: &OpenRequest) -> Result<OpenedForCommand, Failure> {
     refuse_change_by_reader(target, opening.access)?;
-    let OpenedDevice { device, doubts } = opening.options().open(target)?;
-    Ok(Opened { device, warnings: warnings_of(&doubts) })
+    let Opened { device, doubts } = opening.options().open(target)?;
+    Ok(OpenedForCommand { device, warnings: warnings_of(&doubts) })
 }
 
 /// Refuses settings that change the state of a real device's layers where the command only reads the device.
@@ -90,7 +90,11 @@ fn refuse_change_by_reader(target: &Target, access: Access) -> Result<(), Failur
 
 /// Opens the device for `what`, which requires random access. Refuses devices with erase units before opening them,
 /// which could divide them into lanes again.
-pub fn open_rewritable(target: &Target, opening: &Opening, what: &str) -> Result<Opened, Failure> {
+pub fn open_rewritable(
+    target: &Target,
+    opening: &OpenRequest,
+    what: &str,
+) -> Result<OpenedForCommand, Failure> {
     if target.capabilities().erase_units {
         return Err(Failure::unusable(anyhow!(
             "{what} requires random access, but '{target}' has erase units, which are written in order and erased as a \
@@ -145,14 +149,14 @@ fn info_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<Dev
     match target.config() {
         Some(config) if config.initial.state == InitialState::Fresh => Ok(None),
         Some(_) => {
-            let opening = Opening::new(safety, Access::ReadOnly, Seed(0));
+            let opening = OpenRequest::new(safety, Access::ReadOnly, Seed(0));
             // If this fails, opening the drive itself reports why.
             let fresh = target.with_state("fresh").ok().flatten();
             let opened = fresh.and_then(|fresh| open(&fresh, &opening).ok());
             Ok(opened.map(|opened| opened.device.info().clone()))
         }
         None if safety.create.is_none() && target.is_layered() => {
-            let opening = Opening::new(safety, Access::ReadWrite, Seed(0));
+            let opening = OpenRequest::new(safety, Access::ReadWrite, Seed(0));
             // If this fails, opening the device itself reports why.
             Ok(opening.options().planned_change(target).ok().flatten())
         }
@@ -183,13 +187,13 @@ pub fn capacity_of(target: &Target, safety: &SafetyOptions) -> Result<Option<u64
     if safety.create.is_some() {
         return Ok(safety.create);
     }
-    let opening = Opening::new(safety, Access::ReadOnly, Seed(0));
+    let opening = OpenRequest::new(safety, Access::ReadOnly, Seed(0));
     Ok(Some(open(target, &opening)?.device.info().capacity_bytes))
 }
 
 /// Opens the device for a workload that verifies. Refuses a simulated drive unless the spec keeps its data in memory by
 /// name (`backed`), and devices with erase units before opening them, which could divide them into lanes again.
-pub fn open_verifiable(target: &Target, opening: &Opening) -> Result<OpenedBytes, Failure> {
+pub fn open_verifiable(target: &Target, opening: &OpenRequest) -> Result<OpenedBytes, Failure> {
     let refused = |allowed: &str| {
         Failure::unusable(anyhow!(
             "the workload does not fit device '{target}': verify is true; allowed: {allowed}"
@@ -214,29 +218,29 @@ pub fn open_verifiable(target: &Target, opening: &Opening) -> Result<OpenedBytes
 pub type Accept<'a> = dyn Fn(&DeviceInfo) -> Result<(), Failure> + 'a;
 
 /// Opens the device with its existing lanes and its data; data of a simulated device is kept in memory.
-pub fn open_bytes(target: &Target, opening: &Opening) -> Result<OpenedBytes, Failure> {
+pub fn open_bytes(target: &Target, opening: &OpenRequest) -> Result<OpenedBytes, Failure> {
     refuse_change_by_reader(target, opening.access)?;
     open_data(target, opening.options())
 }
 
 /// Does the same as [`open_bytes`], for a caller that keeps existing blocks.
-pub fn open_kept(target: &Target, opening: &Opening) -> Result<OpenedBytes, Failure> {
+pub fn open_kept(target: &Target, opening: &OpenRequest) -> Result<OpenedBytes, Failure> {
     let consent = opening.consent.clone().keeping_blocks();
     open_data(target, opening.options().consent(consent))
 }
 
 fn open_data(target: &Target, options: OpenOptions) -> Result<OpenedBytes, Failure> {
-    let OpenedDevice { device, doubts } = options.check_erased(true).open_data(target)?;
+    let Opened { device, doubts } = options.check_erased(true).open_data(target)?;
     Ok(OpenedBytes { device, warnings: warnings_of(&doubts) })
 }
 
 /// Opens a device for formatting. Existing lanes are kept unless the spec gives a shape.
 pub fn open_to_format(
     target: &Target,
-    opening: &Opening,
+    opening: &OpenRequest,
     accept: &Accept<'_>,
 ) -> Result<(OpenedBytes, Division), Failure> {
-    let (OpenedDevice { device, doubts }, division) = opening.options().open_to_format(target, accept)?;
+    let (Opened { device, doubts }, division) = opening.options().open_to_format(target, accept)?;
     Ok((OpenedBytes { device, warnings: warnings_of(&doubts) }, division))
 }
 

@@ -1,6 +1,6 @@
 //! `flashlane advise`: settings of a program, or the faster of two plans, by what the device's reads cost.
 
-use crate::device::{self as devices, Opening};
+use crate::device::{self as devices, OpenRequest};
 use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, device, positive_time, seed};
@@ -191,7 +191,7 @@ impl MeasuringOptions {
             return Err(Failure::unusable(anyhow!("'{}' does not exist{hint}", path.display())));
         }
         output::prepare_for_device(&self.output, &target)?;
-        let opening = Opening {
+        let opening = OpenRequest {
             consent: Consent::ReadOnly,
             access: Access::ReadOnly,
             allow_page_cache: self.allow_page_cache,

@@ -1,7 +1,7 @@
 //! `flashlane probe DEVICE`: infers the structure of a drive; `flashlane probe --score N`: rates the probe on random
 //! drives.
 
-use crate::device::{self as devices, Opening};
+use crate::device::{self as devices, OpenRequest};
 use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, OutputOptions, SafetyOptions, device, positive_time, seed};
@@ -101,7 +101,7 @@ fn probe_device(arguments: &Arguments, target: &Target) -> Result<Status, Failur
         false => access_allowed(target, &safety.consent()),
     };
     preflight(target, safety, &arguments.output, None)?;
-    let opening = Opening::new(safety, access, arguments.seed);
+    let opening = OpenRequest::new(safety, access, arguments.seed);
     let mut opened = devices::open_rewritable(target, &opening, "the probe")?;
     check_page(arguments, opened.device.info())?;
     let meter = Meter::new("probing");
@@ -183,7 +183,7 @@ fn full_drive(
 ) -> Result<Option<Box<dyn Device>>, Failure> {
     let is_fresh = target.config().is_some_and(|config| config.initial.state == InitialState::Fresh);
     let full = if is_fresh && access == Access::ReadWrite { target.with_state("full")? } else { None };
-    let opening = Opening::new(&arguments.safety, Access::ReadWrite, arguments.seed);
+    let opening = OpenRequest::new(&arguments.safety, Access::ReadWrite, arguments.seed);
     full.map(|full| Ok(devices::open(&full, &opening)?.device)).transpose()
 }
 
@@ -236,7 +236,7 @@ fn measure_fragmented(
     flashlane_probe::add_fragmented(result, options, || {
         let Some(fragmented) = target.with_state("fragmented")? else { return Ok(None) };
         meter.say("writes on a fragmented drive");
-        let opening = Opening::new(&arguments.safety, Access::ReadWrite, arguments.seed);
+        let opening = OpenRequest::new(&arguments.safety, Access::ReadWrite, arguments.seed);
         Ok(Some(devices::open(&fragmented, &opening)?.device))
     })
 }

@@ -2,7 +2,7 @@
 
 mod alone;
 
-use crate::device::{self as devices, Opening};
+use crate::device::{self as devices, OpenRequest};
 use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
@@ -220,7 +220,7 @@ fn measure(
 ) -> Result<Vec<(Run, RunResult)>, Failure> {
     let access = Access::for_writes(stages.iter().any(Workload::changes));
     let depth = stages.iter().map(Workload::depth).max();
-    let opening = Opening { depth, ..Opening::new(safety, access, stages[0].seed) };
+    let opening = OpenRequest { depth, ..OpenRequest::new(safety, access, stages[0].seed) };
     let mut device = if stages.iter().any(|workload| workload.verify) {
         OpenDevice::Bytes(devices::open_verifiable(target, &opening)?)
     } else {
@@ -259,7 +259,7 @@ fn measure(
 
 /// An open device, with data if any workload verifies.
 enum OpenDevice {
-    Timing(devices::Opened),
+    Timing(devices::OpenedForCommand),
     Bytes(devices::OpenedBytes),
 }
 

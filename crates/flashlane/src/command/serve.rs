@@ -8,7 +8,7 @@ mod recording;
 mod twin;
 mod watch;
 
-use crate::device::{self as devices, Opening};
+use crate::device::{self as devices, OpenRequest};
 use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status, notify};
 use crate::options::{self, Format, OutputOptions, SafetyOptions};
@@ -286,8 +286,8 @@ fn open(target: &Target, options: &DeviceOptions) -> Result<Box<dyn DataDevice>,
     Ok(opened.device)
 }
 
-fn opening(options: &DeviceOptions) -> Opening {
-    Opening::new(&options.safety, Access::for_writes(!options.read_only), options.seed)
+fn opening(options: &DeviceOptions) -> OpenRequest {
+    OpenRequest::new(&options.safety, Access::for_writes(!options.read_only), options.seed)
 }
 
 /// Returns a target with its size and speed, as the first line of output names it.

@@ -3,7 +3,7 @@
 mod plan;
 mod sweep;
 
-use crate::device::{self as devices, Opening};
+use crate::device::{self as devices, OpenRequest};
 use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, SafetyOptions, SweepOptions, device, seed};
@@ -135,7 +135,7 @@ impl Recorded {
     ) -> Result<TransactionsResult, Failure> {
         let access = Access::for_writes(self.survey.writes > 0);
         let depth = Some(setup.clients.into());
-        let opening = Opening { depth, ..Opening::new(safety, access, setup.seed) };
+        let opening = OpenRequest { depth, ..OpenRequest::new(safety, access, setup.seed) };
         let mut opened =
             devices::open_rewritable(target, &opening, "a buffer pool writes pages in place, which")?;
         let path = self.path.clone();

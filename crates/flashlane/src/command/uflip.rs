@@ -4,7 +4,7 @@ mod exchange;
 mod plan;
 mod sweep;
 
-use crate::device::{self as devices, Opening};
+use crate::device::{self as devices, OpenRequest};
 use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
@@ -168,7 +168,7 @@ impl Arguments {
         watch: flashlane_measure::Watch<'_, Progress>,
     ) -> Result<(Outcome, Option<PathBuf>), Failure> {
         let access = access_allowed(target, &self.safety.consent());
-        let opening = Opening::new(&self.safety, access, seed);
+        let opening = OpenRequest::new(&self.safety, access, seed);
         let mut opened = devices::open_rewritable(target, &opening, "uFLIP")?;
         let path = out.filter(|_| !target.is_simulated()).map(|out| out.join(JOURNAL));
         let mut journal = match &path {

@@ -2,7 +2,7 @@
 
 use super::plan::ReplayPlan;
 use super::recording::{Buffered, Requests, TraceNotes, check_stop};
-use crate::device::{self as devices, Opened, Opening};
+use crate::device::{self as devices, OpenRequest, OpenedForCommand};
 use crate::failure::Failure;
 use crate::harness;
 use crate::options::SafetyOptions;
@@ -20,20 +20,20 @@ impl ReplayPlan {
         target: &Target,
         safety: &SafetyOptions,
         access: Access,
-    ) -> Result<Opened, Failure> {
+    ) -> Result<OpenedForCommand, Failure> {
         let needed = match self.options.pace {
             Pace::Closed { depth } => depth,
             // The trace sets the requests in flight: as many as a device takes.
             Pace::Open { .. } | Pace::Think { .. } => DEPTH_MAX,
         };
         let depth = Some(needed.into());
-        devices::open(target, &Opening { depth, ..Opening::new(safety, access, self.options.seed) })
+        devices::open(target, &OpenRequest { depth, ..OpenRequest::new(safety, access, self.options.seed) })
     }
 
     /// Replays `requests`. The result has at most `samples` single requests.
     pub(super) fn measure(
         &self,
-        opened: Opened,
+        opened: OpenedForCommand,
         requests: Requests<'_>,
         samples: usize,
         watch: ShareWatch<'_>,
@@ -65,7 +65,7 @@ impl ReplayPlan {
     /// Replays `records`; `share` returns the share of them read, given the number of measured requests.
     fn replayed(
         &self,
-        mut opened: Opened,
+        mut opened: OpenedForCommand,
         records: impl Iterator<Item = Record>,
         share: &dyn Fn(u64) -> Option<f64>,
         samples: usize,

@@ -1,6 +1,6 @@
 //! Opens, formats and repairs the device of a block store, read-only unless the command writes.
 
-use crate::device::{self as devices, OpenedBytes, Opening};
+use crate::device::{self as devices, OpenRequest, OpenedBytes};
 use crate::failure::Failure;
 use crate::options::SafetyOptions;
 use crate::preflight::{create, require_consent};
@@ -246,6 +246,6 @@ fn formatted(
     Ok((blocks, opened.warnings))
 }
 
-fn opening(safety: &SafetyOptions, seed: Seed) -> Opening {
-    Opening::new(safety, Access::ReadWrite, seed)
+fn opening(safety: &SafetyOptions, seed: Seed) -> OpenRequest {
+    OpenRequest::new(safety, Access::ReadWrite, seed)
 }

@@ -7,7 +7,7 @@
 //! arrive late counts as a pause, in both.
 
 use super::{DeviceOptions, live::ns, opening};
-use crate::device::{self as devices, Opening};
+use crate::device::{self as devices, OpenRequest};
 use crate::failure::Failure;
 use flashlane_base::{Duration, Histogram, Instant};
 use flashlane_device::Operation;
@@ -27,7 +27,7 @@ pub fn text(target: &Target, options: &DeviceOptions, replied: Vec<Replied>) -> 
     }
     let is_cut = replied.len() == REQUESTS_MAX;
     let span = span_of(&replied);
-    let opening = Opening { after_interrupt: true, ..opening(options) };
+    let opening = OpenRequest { after_interrupt: true, ..opening(options) };
     let mut drive = devices::open(&target.clone().in_memory(), &opening)?.device;
     let how = ReplayOptions { pace: Pace::Think { speed: 1.0 }, ..ReplayOptions::default() };
     let twin = replay(&mut *drive, records(replied, slowdown), &how, RunOptions::default());

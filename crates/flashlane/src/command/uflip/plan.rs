@@ -1,7 +1,7 @@
 //! `flashlane uflip DEVICE --plan`: prints the runs of a benchmark and their cost, without running it.
 
 use super::Arguments;
-use crate::device::{self as devices, Opening};
+use crate::device::{self as devices, OpenRequest};
 use crate::failure::{Failure, Status};
 use crate::output;
 use flashlane_base::Seed;
@@ -17,7 +17,7 @@ const READS: usize = 64;
 const READ_BYTES: u64 = 32 << 10;
 
 pub(super) fn call(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
-    let opening = Opening::new(&arguments.safety, Access::ReadOnly, arguments.seed);
+    let opening = OpenRequest::new(&arguments.safety, Access::ReadOnly, arguments.seed);
     let mut opened = devices::open_rewritable(target, &opening, "uFLIP")?;
     let info = opened.device.info().clone();
     let job = Job::new("plan", Pattern::Random, Mix::READ, READ_BYTES.min(info.capacity_bytes));
