@@ -32,7 +32,7 @@ mod unit;
 
 use crate::amount::Amount;
 use crate::config::{DriveConfig, Placement};
-use crate::ids::{BufferSlot, Lpn, PlaneId};
+use crate::ids::{BufferSlot, Lpn, PackageId, PlaneId};
 use crate::nand::{Geometry, Timing};
 use crate::pieces::UnitParts;
 use drain_load::DrainLoad;
@@ -218,7 +218,7 @@ impl WriteBuffer {
             older_version,
             ..BufferedUnit::of(lpn)
         };
-        self.policy.insert(slot.0, Page { number: lpn.0, package: self.package_of(plane), dirty: true });
+        self.policy.insert(slot.0, Page { number: lpn.0, package: self.package_of(plane).0, dirty: true });
         self.mark_dirty(slot, write_number);
         Admission::New
     }
@@ -245,8 +245,8 @@ impl WriteBuffer {
 
     /// The package of an assigned plane. Without one any will do for the order: units of a drive that assigns none are
     /// in one queue, and where no plane has room they will fail to be programmed.
-    fn package_of(&self, plane: Option<PlaneId>) -> u32 {
-        plane.map_or(0, |plane| plane.0 / self.planes_per_package)
+    fn package_of(&self, plane: Option<PlaneId>) -> PackageId {
+        plane.map_or(PackageId(0), |plane| plane.package(self.planes_per_package))
     }
 
     /// Returns the buffered parts of a unit; none if it is not buffered.
@@ -322,7 +322,7 @@ impl WriteBuffer {
                 // It may drain to any channel.
                 return self.draining < self.most_on_channel;
             };
-            let package = plane.0 / self.planes_per_package;
+            let package = plane.package(self.planes_per_package);
             (self.load.on_channel_of(package) as usize) < self.most_on_channel
                 && !(self.in_order && self.load.to(package) > 0)
         })?;
@@ -403,7 +403,7 @@ impl WriteBuffer {
             self.entries[slot.index()] =
                 BufferedUnit { handle, first_write: NO_WRITE, stage, pad: true, ..BufferedUnit::of(lpn) };
             self.newest.insert(lpn, slot);
-            self.drain_queue.push(0, slot);
+            self.drain_queue.push(PackageId(0), slot);
         }
         self.pads = pads;
     }
@@ -451,7 +451,7 @@ impl WriteBuffer {
         let entry = &mut self.entries[slot.index()];
         if let Some(plane) = entry.plane.filter(|_| !entry.is_counted) {
             entry.is_counted = true;
-            self.load.begin(plane.0 / self.planes_per_package, now);
+            self.load.begin(plane.package(self.planes_per_package), now);
         }
     }
 
@@ -460,14 +460,14 @@ impl WriteBuffer {
         let entry = &mut self.entries[slot.index()];
         if std::mem::take(&mut entry.is_counted) {
             let plane = entry.plane.expect("a unit is counted with its plane");
-            self.load.end(plane.0 / self.planes_per_package, now);
+            self.load.end(plane.package(self.planes_per_package), now);
         }
     }
 
     /// The unit in `slot` is programmed on `plane`; no older version of it will be.
     pub(crate) fn start_program(&mut self, slot: BufferSlot, plane: PlaneId, now: Instant) {
         let before = self.entries[slot.index()].plane;
-        let package = |plane: PlaneId| plane.0 / self.planes_per_package;
+        let package = |plane: PlaneId| plane.package(self.planes_per_package);
         if before.map(package) != Some(package(plane)) {
             self.end_count(slot, now);
             self.entries[slot.index()].plane = Some(plane);

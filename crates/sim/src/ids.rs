@@ -37,11 +37,21 @@ macro_rules! indices {
     )*};
 }
 
-indices! { ChannelId DieId PlaneId PlaneOfDie PlaneOfLane LaneUnit BlockId Lpn Ppn BufferSlot }
+impl PlaneId {
+    /// The package of the plane.
+    #[inline]
+    pub(crate) fn package(self, planes_per_package: u32) -> PackageId {
+        PackageId(self.0 / planes_per_package)
+    }
+}
+
+indices! { ChannelId PackageId DieId PlaneId PlaneOfDie PlaneOfLane LaneUnit BlockId Lpn Ppn BufferSlot }
 
 ids! {
     /// A channel of the flash array.
     ChannelId;
+    /// A package, counted over all channels.
+    PackageId;
     /// A die, counted over all channels.
     DieId;
     /// A plane, counted over all dies.

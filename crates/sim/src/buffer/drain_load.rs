@@ -1,6 +1,7 @@
 //! The load of drains: mapping units that drain from the buffer to flash, by package and channel; how long packages are
 //! busy with them, and why they drained.
 
+use crate::ids::{ChannelId, PackageId};
 use flashlane_base::Instant;
 use flashlane_device::Counters;
 
@@ -94,20 +95,25 @@ impl DrainLoad {
         }
     }
 
+    fn channel_of(&self, package: PackageId) -> ChannelId {
+        ChannelId(package.0 / self.packages_per_channel)
+    }
+
     /// Units that drain to `package`.
-    pub(super) fn to(&self, package: u32) -> u32 {
-        self.units_to_package[package as usize]
+    pub(super) fn to(&self, package: PackageId) -> u32 {
+        self.units_to_package[package.index()]
     }
 
     /// Units that drain over the channel of `package`.
-    pub(super) fn on_channel_of(&self, package: u32) -> u32 {
-        self.units_over_channel[(package / self.packages_per_channel) as usize]
+    pub(super) fn on_channel_of(&self, package: PackageId) -> u32 {
+        self.units_over_channel[self.channel_of(package).index()]
     }
 
     /// The drain of a unit starts, to `package`.
-    pub(super) fn begin(&mut self, package: u32, now: Instant) {
-        self.units_over_channel[(package / self.packages_per_channel) as usize] += 1;
-        let units = &mut self.units_to_package[package as usize];
+    pub(super) fn begin(&mut self, package: PackageId, now: Instant) {
+        let channel = self.channel_of(package);
+        self.units_over_channel[channel.index()] += 1;
+        let units = &mut self.units_to_package[package.index()];
         *units += 1;
         if *units > 1 {
             return;
@@ -126,9 +132,10 @@ impl DrainLoad {
     }
 
     /// The drain of a unit to `package` ended.
-    pub(super) fn end(&mut self, package: u32, now: Instant) {
-        self.units_over_channel[(package / self.packages_per_channel) as usize] -= 1;
-        let units = &mut self.units_to_package[package as usize];
+    pub(super) fn end(&mut self, package: PackageId, now: Instant) {
+        let channel = self.channel_of(package);
+        self.units_over_channel[channel.index()] -= 1;
+        let units = &mut self.units_to_package[package.index()];
         *units -= 1;
         if *units > 0 {
             return;
@@ -172,18 +179,18 @@ mod tests {
     fn drain_lasts_while_any_unit_drains() {
         let mut load = DrainLoad::new(2, 1, DrainCounters::default());
         let at = Instant::from_ns;
-        load.begin(0, at(10));
-        load.begin(0, at(20));
-        load.begin(1, at(30));
-        load.end(0, at(50));
-        load.end(0, at(60));
-        load.begin(0, at(70));
-        load.end(1, at(80));
-        load.end(0, at(90));
-        load.begin(0, at(90));
-        load.end(0, at(100));
-        load.begin(1, at(200));
-        load.end(1, at(205));
+        load.begin(PackageId(0), at(10));
+        load.begin(PackageId(0), at(20));
+        load.begin(PackageId(1), at(30));
+        load.end(PackageId(0), at(50));
+        load.end(PackageId(0), at(60));
+        load.begin(PackageId(0), at(70));
+        load.end(PackageId(1), at(80));
+        load.end(PackageId(0), at(90));
+        load.begin(PackageId(0), at(90));
+        load.end(PackageId(0), at(100));
+        load.begin(PackageId(1), at(200));
+        load.end(PackageId(1), at(205));
         let counters = load.counters();
         assert_eq!((counters.drains, counters.drains_on_all), (2, 1), "all were busy twice in the first");
         assert_eq!((counters.ns, counters.ns_on_all), (95, 40));

@@ -1,6 +1,6 @@
 //! The drain queue: mapping units that were chosen to leave the buffer and whose drain has not started.
 
-use crate::ids::BufferSlot;
+use crate::ids::{BufferSlot, PackageId};
 use flashlane_policy::buffer::Queues;
 use std::collections::VecDeque;
 
@@ -29,9 +29,9 @@ impl DrainQueue {
         self.waiting == 0
     }
 
-    pub(super) fn push(&mut self, package: u32, slot: BufferSlot) {
+    pub(super) fn push(&mut self, package: PackageId, slot: BufferSlot) {
         let count = self.queues.len();
-        self.queues[package as usize % count].push_back(slot);
+        self.queues[package.index() % count].push_back(slot);
         self.waiting += 1;
     }
 
@@ -59,7 +59,7 @@ mod tests {
         for (queues, expected) in [(Queues::One, vec![]), (Queues::EachPackage, vec![1, 3])] {
             let mut queue = DrainQueue::new(queues, 2);
             for (package, slot) in [(0, 0), (1, 1), (0, 2), (1, 3)] {
-                queue.push(package, BufferSlot(slot));
+                queue.push(PackageId(package), BufferSlot(slot));
             }
             let out: Vec<u32> =
                 std::iter::from_fn(|| queue.pop(|slot| slot.0 % 2 == 1)).map(|slot| slot.0).collect();
