@@ -201,7 +201,7 @@ fn loop_devices(dir: &Path, rounds: usize, seconds: f64) {
     if flashlane_host::user().0 != 0
         || !["/dev/loop-control", "/dev/fuse", "/dev/shm"].iter().all(|path| Path::new(path).exists())
     {
-        return println!("SKIPPED: fuse needs root, loop devices, FUSE and /dev/shm");
+        return println!("skipped: fuse needs root, loop devices, FUSE and /dev/shm");
     }
     let (mount, memory) =
         (dir.join("mount"), tempfile::NamedTempFile::new_in("/dev/shm").expect("there is room"));
@@ -239,7 +239,7 @@ fn main() {
     }
     for (program, flag) in [("fio", "--version"), ("nbdkit", "--version")] {
         if Command::new(program).arg(flag).stdout(Stdio::null()).status().is_err() {
-            return println!("SKIPPED: {program} is not installed (Debian: fio, nbdkit)");
+            return println!("skipped: {program} is not installed (Debian: fio, nbdkit)");
         }
     }
     let is_bench = std::env::args().any(|argument| argument == "--bench");

@@ -80,7 +80,7 @@ fn serve_on(device: &str, arguments: &[&str]) -> (Child, Vec<u16>) {
 fn has(program: &str) -> bool {
     let is_there = Command::new(program).arg("--version").stdout(Stdio::null()).status().is_ok();
     if !is_there {
-        eprintln!("SKIPPED: {program} is not installed (Debian: redis-server, redis-tools)");
+        eprintln!("skipped: {program} is not installed (Debian: redis-server, redis-tools)");
     }
     is_there
 }
@@ -285,7 +285,7 @@ fn commands_and_clients_share_values() {
 fn python_client_runs_on_it() {
     let has_library = Command::new("python3").args(["-c", "import redis"]).stderr(Stdio::null()).status();
     if !has_library.is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED: python3 with the package 'redis' is not installed");
+        eprintln!("skipped: python3 with the package 'redis' is not installed");
         return;
     }
     let serving = Serving::new(&[]);

@@ -43,7 +43,7 @@ impl Mounted {
         let output = child.wait_with_output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(error.contains("FUSE requires"), "'{line}': {error}");
-        eprintln!("SKIPPED: {error}");
+        eprintln!("skipped: {error}");
         None
     }
 
@@ -272,7 +272,7 @@ fn dead_mount_of_another_program_is_left_alone() {
     let mount = "mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 other \"$0\" 3<>/dev/fuse";
     let mounted = Command::new("sh").args(["-c", mount, text(dir.path())]).stderr(Stdio::null()).status();
     if !mounted.unwrap().success() {
-        return eprintln!("SKIPPED: nothing can be mounted here");
+        return eprintln!("skipped: nothing can be mounted here");
     }
     refused(2, &["serve", "fuse", DRIVE, text(dir.path())], &["the mount of another program", "unmount it"]);
     assert!(is_mounted(dir.path()));
@@ -349,7 +349,7 @@ fn on_file_system(command: &[&str]) -> Option<(Option<i32>, String)> {
         || !Path::new("/dev/loop-control").exists()
         || !Path::new("/dev/fuse").exists()
     {
-        eprintln!("SKIPPED: loop devices and FUSE require root, /dev/loop-control and /dev/fuse");
+        eprintln!("skipped: loop devices and FUSE require root, /dev/loop-control and /dev/fuse");
         return None;
     }
     let work = tempfile::tempdir().unwrap();

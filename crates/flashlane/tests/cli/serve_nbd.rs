@@ -71,7 +71,7 @@ fn has(program: &str, package: &str) -> bool {
     let is_there =
         Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !is_there {
-        eprintln!("SKIPPED: {program} is not installed (Debian: {package})");
+        eprintln!("skipped: {program} is not installed (Debian: {package})");
     }
     is_there
 }
@@ -192,7 +192,7 @@ fn recording_whose_name_was_taken_is_kept_beside() {
 fn fio_verifies_over_several_connections() {
     let engines = Command::new("fio").arg("--enghelp").output();
     if !engines.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("nbd")) {
-        eprintln!("SKIPPED: fio with the engine nbd is not installed (Debian: fio)");
+        eprintln!("skipped: fio with the engine nbd is not installed (Debian: fio)");
         return;
     }
     let serving = Serving::new(DRIVE, &["--slowdown", "2"]);

@@ -58,7 +58,7 @@ impl Mounted {
         let output = server.wait_with_output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(error.contains("FUSE requires"), "'{line}': {error}");
-        eprintln!("SKIPPED: {error}");
+        eprintln!("skipped: {error}");
         false
     }
 

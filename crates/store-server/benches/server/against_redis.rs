@@ -46,7 +46,7 @@ fn measure(port: u16, test: &str, requests: &str) -> f64 {
 pub fn run(is_bench: bool) {
     for program in ["redis-server", "redis-benchmark"] {
         if Command::new(program).arg("--version").stdout(Stdio::null()).status().is_err() {
-            return println!("SKIPPED: {program} is not installed (Debian: redis-server, redis-tools)");
+            return println!("skipped: {program} is not installed (Debian: redis-server, redis-tools)");
         }
     }
     let usual = if is_bench { "400000" } else { "2000" };

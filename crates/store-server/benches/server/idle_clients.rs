@@ -18,7 +18,7 @@ pub fn run(is_bench: bool) {
     let clients = if is_bench { 10_000 } else { 100 };
     let allowed = allow_open_files(clients as u64 + 100);
     if allowed < clients as u64 + 100 {
-        return println!("SKIPPED: {allowed} open files are allowed, too few for {clients} clients");
+        return println!("skipped: {allowed} open files are allowed, too few for {clients} clients");
     }
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("the target folder is writable");
     let server = start(dir.path(), clients + 1);
