@@ -47,7 +47,7 @@ docs/serve.md describes time, clients and limits.";
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Serve NBD clients until Ctrl-C: fio, qemu, nbdcopy, the kernel's
+    /// Serve NBD clients until Ctrl-C: fio, qemu, nbdcopy, the kernel's client
     #[command(after_help = nbd::HELP)]
     Nbd(nbd::Arguments),
     /// Mount a device as one file, `drive`, until Ctrl-C: for losetup, mkfs, and programs that read a path
@@ -71,8 +71,8 @@ struct DeviceOptions {
     /// Memory for the data of a simulated drive; writes of new data beyond it fail. Default: half of the machine's
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     memory: Option<u64>,
-    /// Run before other programs (SCHED_RR), so that replies are less late on a busy machine; root may, and who is
-    /// allowed to
+    /// Run with real-time priority (SCHED_RR), so that replies are less late on a busy machine; requires root,
+    /// CAP_SYS_NICE or a limit of real-time priority
     #[arg(long)]
     first: bool,
     /// Do not repeat the requests on the drive in virtual time at the end, to show what this machine added
@@ -90,7 +90,7 @@ struct DeviceOptions {
     /// Overwrite the trace if it exists, and write into DIR even if it holds other files; anything else is kept
     #[arg(long, requires = "files")]
     force: bool,
-    /// Root of all randomness of a simulated drive
+    /// Seed of all randomness in a simulated drive
     #[arg(long, value_name = "N", value_parser = options::seed, default_value = "1")]
     seed: Seed,
     #[command(flatten)]

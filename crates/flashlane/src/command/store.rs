@@ -65,7 +65,7 @@ enum Action {
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: Format,
     },
-    /// Store a value under a key, in place of an earlier one
+    /// Store a value under a key, replacing an earlier one
     Put {
         #[command(flatten)]
         place: PlaceOptions,
@@ -113,7 +113,7 @@ enum Action {
         /// Only keys that begin with this
         #[arg(long, value_name = "PREFIX", allow_hyphen_values = true)]
         prefix: Option<OsString>,
-        /// Keys at most
+        /// Maximum number of keys
         #[arg(long, value_name = "N", value_parser = options::positive_count)]
         limit: Option<u64>,
         /// Add a tab and the value to each key
@@ -229,16 +229,16 @@ struct BenchOptions {
     /// Bytes of a record
     #[arg(long, value_name = "SIZE", value_parser = value_size, default_value = "1000B")]
     value_size: u64,
-    /// Records of a scan at most
+    /// Maximum number of records in a scan
     #[arg(long, value_name = "N", value_parser = options::positive_count, default_value = "100")]
     scan: u64,
-    /// Slices that the keys are parted into
+    /// Number of slices among which the keys are divided
     #[arg(long, value_name = "N", value_parser = slices, default_value = "1")]
     slices: u32,
     /// Memory of the store
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "1GiB")]
     memory: u64,
-    /// Keep what is read in the memory that the store does not need
+    /// Cache what is read in memory that the store does not need
     #[arg(long)]
     cache_reads: bool,
     #[command(flatten)]
@@ -282,13 +282,13 @@ struct ServeOptions {
     /// Require the password in the first line of this file
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// Clients at most
+    /// Maximum number of clients
     #[arg(long, value_name = "N", value_parser = options::positive_count, default_value = "10000")]
     clients: u64,
-    /// Memory of requests and replies of all clients; where they exceed it, the one that takes most is closed
+    /// Memory of requests and replies of all clients; where they exceed it, the client that uses most is disconnected
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "256MiB")]
     client_memory: u64,
-    /// Memory for values that were used lately
+    /// Memory for recently used values
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "256MiB")]
     cache: u64,
     #[command(flatten)]
@@ -301,7 +301,7 @@ struct ServeOptions {
 /// How a store on a file is read.
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct ReadsOption {
-    /// Read a file past the page cache of the operating system, which keeps what was read in memory that is free
+    /// Read a file with direct I/O, not through the page cache, which would keep what was read in free memory
     #[arg(long)]
     direct_reads: bool,
 }
@@ -317,10 +317,10 @@ struct PlaceOptions {
     log: Option<DeviceArgument>,
 }
 
-/// How the keys are parted.
+/// How the keys are divided.
 #[derive(Debug, clap::Args)]
 struct SliceOptions {
-    /// Part the keys evenly by their first two bytes into N slices, which are merged at the same time; default: 1
+    /// Divide the keys evenly by their first two bytes into N slices, which are merged at the same time; default: 1
     #[arg(long, value_name = "N", value_parser = slices)]
     slices: Option<u32>,
     /// Instead, begin a slice at each KEY: --split g --split n makes three
@@ -389,9 +389,9 @@ struct DurabilityOption {
 enum Level {
     /// It is in memory and on its way to the log
     Memory,
-    /// The operating system or the log's device has it: only a power cut may take it
+    /// The operating system or the log's device has it: only a power cut may lose it
     System,
-    /// No power cut takes it: the log's device has flushed it
+    /// No power cut loses it: the log's device has flushed it
     #[default]
     Device,
 }

@@ -40,7 +40,7 @@ pub struct Arguments {
     allow_remote: bool,
     #[command(flatten)]
     device: DeviceOptions,
-    /// Clients at most
+    /// Maximum number of clients
     #[arg(long, value_name = "N", value_parser = options::positive_count, default_value = "64")]
     clients: u64,
     /// Memory of requests and replies of all clients

@@ -33,11 +33,11 @@ Examples:
   flashlane store file mv 'lanes(./flash)' /photos /pictures
   flashlane store file get 'lanes(./flash)' /pictures/2026/lake.jpg --output copy.jpg
 
-A path begins at the root, with a slash or without. Files pass through a little memory, however long they are.";
+A path begins at the root, with a slash or without. Files of any length pass through little memory.";
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Store a file under a path, in place of an earlier one, as a whole
+    /// Store a file under a path, replacing an earlier one as a whole
     Put {
         #[command(flatten)]
         place: PlaceOptions,
@@ -63,7 +63,7 @@ enum Action {
         /// Begin at this byte
         #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "0B")]
         offset: u64,
-        /// Bytes at most
+        /// Maximum number of bytes
         #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
         length: Option<u64>,
     },
@@ -99,7 +99,7 @@ enum Action {
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: Format,
     },
-    /// Make directories, with those above them
+    /// Create directories, and missing ones above them
     Mkdir {
         #[command(flatten)]
         place: PlaceOptions,
@@ -109,7 +109,7 @@ enum Action {
         #[command(flatten)]
         durability: DurabilityOption,
     },
-    /// Give a file or directory another path, in place of a file or empty directory there
+    /// Rename or move a file or directory, replacing a file or empty directory there
     Mv {
         #[command(flatten)]
         place: PlaceOptions,
@@ -150,7 +150,7 @@ enum Action {
         /// Remove names that lead nowhere and extents of no file, and name the rest in /lost+found
         #[arg(long)]
         repair: bool,
-        /// Also where units of the store are damaged: what they held is given up, and what belonged to it is removed
+        /// Repair also where units of the store are damaged: give up what they held, and remove what belonged to it
         #[arg(long, requires = "repair")]
         destroy_data: bool,
         /// Output format
@@ -187,7 +187,7 @@ struct MountOptions {
     #[arg(long)]
     read_only: bool,
     /// Bytes of an extent, where there are no files yet: a write within an extent writes all of it. By default 512KiB,
-    /// or less where blocks would hold one each and not be full
+    /// or less where each block would have room for one only and stay partly empty
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     extent: Option<u64>,
 }

@@ -29,7 +29,7 @@ pub struct RangeOptions {
     /// Only these columns, in this order
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     columns: Option<Vec<String>>,
-    /// Rows at most
+    /// Maximum number of rows
     #[arg(long, value_name = "N", value_parser = options::positive_count)]
     limit: Option<u64>,
 }
