@@ -111,7 +111,7 @@ fn compared(comparison: &Comparison, rows: &[PointRow]) -> Option<String> {
             format!("No difference between {named}: {title} {value}; {others} {by}.")
         }
         Verdict::Unknown => format!(
-            "{title} is best with {with}: {value}; {} measured once, so this may be chance (--repeat 5 tells).",
+            "{title} is best with {with}: {value}; {} measured once, so this may be chance (--repeat 5 shows).",
             measured_once(rows)
         ),
     })
