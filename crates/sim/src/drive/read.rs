@@ -4,7 +4,7 @@
 //! those on flash in the translation.
 //!
 //! Invariant: a mapping unit in the cache is not older than the last write or trim that reached the drive before it was
-//! asked for; [`ReadPath::forget`] sees to it.
+//! asked for: [`ReadPath::forget`].
 //!
 //! A readahead for which a request of the host waits has the rank of a host read from then on: otherwise a steady
 //! stream of host reads would keep the request waiting for ever. For the same reason a readahead that has not begun is

@@ -179,7 +179,7 @@ impl Translation {
         }
     }
 
-    /// Forgets a mapping unit. The map on flash is told of all units of a trim by [`Translation::trimmed`].
+    /// Forgets a mapping unit. The map on flash is notified of all units of a trim by [`Translation::trimmed`].
     pub(super) fn trim(&mut self, lpn: Lpn) {
         if let Some(replicator) = &mut self.replicator {
             replicator.trim(lpn);

@@ -71,7 +71,7 @@ impl Translation {
         slot: RequestSlot,
         units: &mut Range<u32>,
     ) -> Result<(), NoRoom> {
-        debug_assert!(self.map_cache.is_none(), "a map cache is told of every place");
+        debug_assert!(self.map_cache.is_none(), "a map cache is notified of every place");
         debug_assert!(self.due_gc.is_empty(), "GC is queued in the call that makes it due");
         let owner = Owner::Request(slot);
         if self.replicator.is_some() {
