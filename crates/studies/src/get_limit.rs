@@ -1,17 +1,17 @@
-//! What random gets can have of a device with lanes, by queueing alone: each value lies on a lane chosen at random, or
-//! is parted over several, and lanes serve what comes in its order, each part in the same time. Lanes idle while others
-//! have a queue.
+//! The highest utilization of a device with lanes under random gets, limited by queueing alone: each value lies on a
+//! lane chosen at random, or is divided over several, and a lane serves reads in their order of arrival, each part in
+//! the same time. Lanes idle while others have a queue.
 //!
-//! It is a model of balls in bins that return: clients keep so many gets in flight, or wait for a whole batch, so that
-//! the fullest lane holds all of them up. Nothing of a store is in it, so no store can exceed it on lanes that it does
-//! not choose.
+//! It is a closed queueing model: each client keeps a fixed number of gets in flight, or waits for a whole batch, so
+//! that the lane with the longest queue delays all of them. It has no costs of a store, so no store can exceed it on
+//! lanes that it does not choose.
 
 use crate::store_load::GetClient;
 use flashlane_base::{Random, Seed};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Gets of each client and place in flight that are served.
+/// Gets that are served for each one in flight.
 const ROUNDS: u64 = 200;
 /// Ticks in which a lane reads a value: it divides evenly into parts.
 const READ_TICKS: u64 = 1 << 20;
@@ -21,13 +21,13 @@ const READ_TICKS: u64 = 1 << 20;
 pub struct RandomGets {
     /// Lanes of the device.
     pub lanes: u64,
-    /// Lanes that a value is parted over, 1 to `lanes`: as far from each other as there is room.
+    /// Lanes over which a value is divided, 1 to `lanes`, at equal distances.
     pub lanes_of_value: u64,
     /// Number of clients.
     pub clients: u64,
     /// Gets of a batch, or those that a client has in flight.
     pub in_flight: u64,
-    /// How each goes on.
+    /// When a client submits its next gets.
     pub client: GetClient,
 }
 
@@ -72,7 +72,7 @@ impl RandomGets {
 struct State {
     gets: RandomGets,
     random: Random,
-    /// When each lane has read all that came.
+    /// When each lane has read all that was queued.
     free_at: Vec<u64>,
     /// The end of each get in flight, and its client.
     ends: BinaryHeap<Reverse<(u64, u64)>>,

@@ -103,7 +103,7 @@ impl<'a> Lab<'a> {
         self.part.is_none_or(|part| part.before + part.weight == self.weight)
     }
 
-    /// Says which share of the part is done. Of a measurement without parts it is not known.
+    /// Reports the share of the part that is done. The share of a measurement without parts is not known.
     pub(crate) fn advance(&mut self, share: f64) -> Result<(), Interruption> {
         let Part { before, weight } = self.part.unwrap_or(Part { before: 0, weight: 0 });
         let done = f64::from(before) + share.clamp(0.0, 1.0) * f64::from(weight);

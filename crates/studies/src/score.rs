@@ -206,7 +206,7 @@ fn examine(
         Err(error) => Some(error.to_string()),
     };
     let failed = error.map(|error| Failed { drive, error, profile: profile.clone() });
-    // The reclaim unit of a drive that never ran GC is no question.
+    // The reclaim unit of a drive that never ran GC is not counted.
     let has_cleaned = device.counters().get("blocks_erased").is_some_and(|blocks| blocks > 0);
     let asked = features(range, effort).filter(|&feature| feature != Feature::ReclaimUnit || has_cleaned);
     let answers = result.map_or(Vec::new(), |result| mark(drive, asked, &result, &truth, &profile));

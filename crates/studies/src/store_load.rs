@@ -20,12 +20,12 @@ pub type Log = Backed<NullDevice>;
 
 /// Operations from one report of progress to the next.
 const STEP: u64 = 64;
-/// What a thread of a scan asks for before it waits.
+/// Bytes that a scanning thread requests before it waits.
 const SCAN_BYTES: u64 = 1 << 20;
 /// Sizes of the values of fig14, in bytes: from this one on, and as many above it.
 const WRITE_BYTES: (u64, u64) = (100_000, 900_000);
 
-/// How a client of gets goes on.
+/// When a client of gets submits the next ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GetClient {
     /// It waits for all gets of a batch, as in the paper (section 3.3.1: a request of several sub-requests is
@@ -51,7 +51,7 @@ pub struct Writes {
     pub elapsed: Duration,
     /// What happened in it.
     pub counters: Counters,
-    /// From a client's wish to write to the completion.
+    /// From the time at which a client would write, to the completion: a wait for a busy store counts.
     pub latency: Latency,
 }
 
@@ -322,7 +322,7 @@ pub struct Opening {
     pub elapsed: Duration,
 }
 
-/// Values of [`opening`], and how many of them each slice has in its container when the power is cut: half of a
+/// Values of [`opening`], and the number of them that each slice has in its container when the power is cut: half of a
 /// container.
 const OPENING_VALUE_BYTES: u64 = 512 << 10;
 const OPENING_IN_CONTAINER: u64 = 8;

@@ -40,8 +40,8 @@ pub struct FigureStudy {
     pub id: &'static str,
     /// The paper's claim, with its section.
     pub claim: &'static str,
-    /// How long it takes, relative to the others: the weights of the parts that it begins. Where it begins none,
-    /// nothing is known of how far it has come until it ends.
+    /// How long it takes, relative to the others: the weights of the parts that it begins. Where it begins none, its
+    /// progress is unknown until it ends.
     pub(crate) weight: u32,
     pub(crate) measure: fn(&mut Lab<'_>) -> Result<Outcome, FigureError>,
 }
