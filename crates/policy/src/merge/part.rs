@@ -1,8 +1,8 @@
 //! Parts of merges, for where free blocks are too few for the whole.
 //!
-//! A merge of an upper run with a lower one is parted by keys: one patch of the upper run, its *upper patch*, is merged
-//! with as many patches of the lower run as the blocks allow, up to the first key of the next one. The rest of the
-//! upper patch is written anew in its run. So each part is a merge like any other: nothing has to be remembered between
+//! A merge of an upper run with a lower one is divided by keys: one patch of the upper run, its *upper patch*, is
+//! merged with as many patches of the lower run as the blocks allow, up to the first key of the next one. The rest of
+//! the upper patch is written anew in its run. So each part is a merge like any other: nothing has to be remembered between
 //! parts, a power cut loses one of them at most, and the policy, asked again, chooses what is left of the merge. Every
 //! part moves entries to an older run or makes a patch out of several, so that parts end.
 //!
