@@ -2,10 +2,12 @@
 //!
 //! A unit is *dirty*, then *chosen* to drain, then *programming*; its slot is free when the program ends. *Void*:
 //! superseded after it was chosen; not programmed. Policies that keep units that were read have *clean* units too,
-//! which are dropped for room. A unit that is written again once it is chosen gets another slot.
+//! which are dropped for room. A write of a unit goes to the version that is here until that one is programming: then
+//! the unit gets another slot, with the parts of the version before it.
 //!
 //! A chosen unit waits in the drain queue until its drain starts: then it is *draining*, while its missing parts are
-//! read and it is programmed. Each slot is in one row of this table:
+//! read and it is programmed. A version that the host has written only in part collects further parts while the one
+//! before it is programming, unless a drain is forced. Each slot is in one row of this table:
 //!
 //! ```text
 //! stage                   draining?   is in                      counted in
@@ -29,6 +31,7 @@ mod drain_load;
 mod drain_queue;
 mod epochs;
 mod unit;
+mod versions;
 
 use crate::amount::Amount;
 use crate::config::{DriveConfig, Placement};
@@ -98,6 +101,8 @@ pub(crate) struct WriteBuffer {
     /// Most units draining to a channel.
     most_on_channel: usize,
     drain_queue: DrainQueue,
+    /// Draining units that wait for the version before them.
+    collecting: Vec<BufferSlot>,
     load: DrainLoad,
     epochs: FlushEpochs,
     // Empty lists, kept to spare their allocation.
@@ -161,6 +166,7 @@ impl WriteBuffer {
             most_on_channel,
             drain_queue: DrainQueue::new(policy.queues(), packages),
             policy,
+            collecting: Vec::new(),
             load: DrainLoad::new(geometry.channels, geometry.packages_per_channel, counters),
             epochs: FlushEpochs::default(),
             batch_slots: Vec::new(),
@@ -180,20 +186,24 @@ impl WriteBuffer {
         if let Some(&slot) = self.newest.get(&lpn) {
             let entry = &mut self.entries[slot.index()];
             match entry.stage {
-                Stage::Dirty if self.coalesce || !entry.present.is_whole() => {
-                    if !entry.present.contains(present) {
+                Stage::Dirty | Stage::Chosen(_)
+                    if !entry.pad && (self.coalesce || !entry.written.is_whole()) =>
+                {
+                    if !entry.written.contains(present) {
                         entry.written_bytes += u64::from(bytes);
                     }
                     entry.present |= present;
+                    entry.written |= present;
                     entry.handle = handle;
                     // A flush waits for the units of older epochs: rewriting one must not put off its turn forever.
-                    if entry.epoch == self.epochs.current() {
+                    if entry.stage == Stage::Dirty && entry.epoch == self.epochs.current() {
                         self.policy.touch(slot.0, Access::Write);
                     }
                     return Admission::Absorbed;
                 }
                 Stage::Clean => {
                     entry.present |= present;
+                    entry.written = present;
                     entry.written_bytes += u64::from(bytes);
                     entry.handle = handle;
                     entry.plane = if self.assigns { assign() } else { None };
@@ -201,12 +211,12 @@ impl WriteBuffer {
                     self.mark_dirty(slot, write_number);
                     return Admission::New;
                 }
-                // A version that drains cannot take it any more; a whole one must not where writes are not coalesced.
+                // A version that is programming cannot take it any more; one that was written whole must not where
+                // writes are not coalesced; a pad has no slot of the buffer's size.
                 _ => {}
             }
         }
         let Some(slot) = self.room() else { return Admission::Full };
-        // A version that drains completes the missing part only once it is on flash.
         let older_version = self.newest.insert(lpn, slot);
         let before = older_version.map_or(UnitParts::NONE, |older| self.entries[older.index()].present);
         let plane = if self.assigns { assign() } else { None };
@@ -214,6 +224,7 @@ impl WriteBuffer {
             plane,
             handle,
             present: present | before,
+            written: present,
             written_bytes: bytes.into(),
             older_version,
             ..BufferedUnit::of(lpn)
@@ -307,7 +318,8 @@ impl WriteBuffer {
 
     /// Chooses units to drain, if some should now: because of the watermark or a full buffer, or because a drain is
     /// `forced` for this cause. Then starts the drain of the next chosen unit that its channel and package have room
-    /// for, which may no longer be [wanted](Self::is_wanted).
+    /// for, which may no longer be [wanted](Self::is_wanted). Units that have waited for the version before them go
+    /// first.
     pub(crate) fn start_next_drain(
         &mut self,
         forced: Option<DrainCause>,
@@ -317,18 +329,30 @@ impl WriteBuffer {
             None => self.choose_ahead(forced),
             Some(most) => self.choose_batch(most, forced),
         }
-        let slot = self.drain_queue.pop(|slot| {
-            let Some(plane) = self.entries[slot.index()].plane else {
-                // It may drain to any channel.
-                return self.draining < self.most_on_channel;
-            };
-            let package = plane.package(self.planes_per_package);
-            (self.load.on_channel_of(package) as usize) < self.most_on_channel
-                && !(self.in_order && self.load.to(package) > 0)
-        })?;
-        self.draining += 1;
-        self.count_drain(slot, now);
-        Some((slot, self.entries[slot.index()]))
+        if let Some(slot) = self.next_collected(forced) {
+            return Some((slot, self.entries[slot.index()]));
+        }
+        loop {
+            let slot = self.drain_queue.pop(|slot| {
+                let Some(plane) = self.entries[slot.index()].plane else {
+                    // It may drain to any channel.
+                    return self.draining < self.most_on_channel;
+                };
+                let package = plane.package(self.planes_per_package);
+                (self.load.on_channel_of(package) as usize) < self.most_on_channel
+                    && !(self.in_order && self.load.to(package) > 0)
+            })?;
+            self.draining += 1;
+            self.count_drain(slot, now);
+            if forced.is_some() || !self.collects(slot) {
+                return Some((slot, self.entries[slot.index()]));
+            }
+            self.collecting.push(slot);
+            match self.batch {
+                None => self.choose_ahead(forced),
+                Some(most) => self.choose_batch(most, forced),
+            }
+        }
     }
 
     /// Whether a unit that was written in `epoch` or before is not being programmed yet.
@@ -408,44 +432,6 @@ impl WriteBuffer {
         self.pads = pads;
     }
 
-    /// Whether the unit in `slot` is still to be programmed: not where a trim, a write that bypassed the buffer, or a
-    /// newer version that drained first superseded it.
-    pub(crate) fn is_wanted(&self, slot: BufferSlot) -> bool {
-        self.entries[slot.index()].stage != Stage::Void
-    }
-
-    /// Voids or drops the buffered versions older than that in `slot`. This version inherits their first unflushed
-    /// write, and their epoch, so that flushes still wait.
-    fn supersede(&mut self, slot: BufferSlot) {
-        let mut next = self.entries[slot.index()].older_version.take();
-        while let Some(slot_of_older) = next {
-            let [newer, older] = self
-                .entries
-                .get_disjoint_mut([slot.index(), slot_of_older.index()])
-                .expect("a version is not older than itself");
-            next = older.older_version.take();
-            let dirty = older.stage == Stage::Dirty;
-            if !dirty && !matches!(older.stage, Stage::Chosen(_)) {
-                // It is being programmed.
-                continue;
-            }
-            newer.first_write = newer.first_write.min(older.first_write);
-            // Each slot leaves an epoch when it is released. The older one is released first, and so has to leave the
-            // newer epoch.
-            if !older.pad {
-                std::mem::swap(&mut newer.epoch, &mut older.epoch);
-            }
-            if dirty {
-                self.policy.remove(slot_of_older.0);
-                self.dirty -= 1;
-                self.empty_slot(slot_of_older);
-                self.free.push(slot_of_older);
-            } else {
-                older.stage = Stage::Void;
-            }
-        }
-    }
-
     /// Counts a unit among those that drain to its package, as soon as that is known.
     fn count_drain(&mut self, slot: BufferSlot, now: Instant) {
         let entry = &mut self.entries[slot.index()];
@@ -476,6 +462,8 @@ impl WriteBuffer {
         let entry = &mut self.entries[slot.index()];
         let Stage::Chosen(cause) = entry.stage else { unreachable!("{entry:?} was not chosen to drain") };
         entry.stage = Stage::Programming;
+        // What the host has not written was read from flash, or is empty.
+        entry.present = UnitParts::WHOLE;
         self.load.count(entry.pad, cause);
         self.supersede(slot);
     }
@@ -501,29 +489,6 @@ impl WriteBuffer {
         }
     }
 
-    /// Drops the buffered versions of `lpn`, and voids those that are chosen: it was trimmed, or a write bypassed the
-    /// buffer. Returns the version that was here and not on flash.
-    pub(crate) fn forget(&mut self, lpn: Lpn) -> Option<Unflushed> {
-        let slot = self.newest.remove(&lpn)?;
-        self.supersede(slot);
-        let entry = &mut self.entries[slot.index()];
-        let unflushed = Unflushed {
-            first_write: std::mem::replace(&mut entry.first_write, NO_WRITE),
-            epoch: entry.epoch,
-        };
-        match entry.stage {
-            Stage::Chosen(_) => entry.stage = Stage::Void,
-            Stage::Clean | Stage::Dirty => {
-                self.policy.remove(slot.0);
-                self.dirty -= usize::from(self.entries[slot.index()].stage == Stage::Dirty);
-                self.empty_slot(slot);
-                self.free.push(slot);
-            }
-            _ => {}
-        }
-        (unflushed.first_write != NO_WRITE).then_some(unflushed)
-    }
-
     /// Closes the flush epoch: the flush waits for units written so far, not for later ones.
     pub(crate) fn begin_flush(&mut self) -> u64 {
         self.epochs.close()
@@ -542,12 +507,14 @@ impl WriteBuffer {
     /// Returns the units that the host wrote and that are not being programmed.
     pub(crate) fn waiting(&self) -> Amount {
         let waits = |entry: &&BufferedUnit| matches!(entry.stage, Stage::Dirty | Stage::Chosen(_));
-        self.entries.iter().filter(waits).map(BufferedUnit::written).fold(Amount::default(), Add::add)
+        self.entries.iter().filter(waits).map(BufferedUnit::amount).fold(Amount::default(), Add::add)
     }
 
-    /// Returns the unit in `slot`, as far as the host wrote it.
-    pub(crate) fn written_in(&self, slot: BufferSlot) -> Amount {
-        self.entries[slot.index()].written()
+    /// The unit in `slot` cannot be programmed, and takes no more writes. Returns what the host wrote of it.
+    pub(crate) fn give_up(&mut self, slot: BufferSlot) -> Amount {
+        let entry = &mut self.entries[slot.index()];
+        entry.stage = Stage::Void;
+        entry.amount()
     }
 
     /// Units that are buffered and not on flash, each with the first write that is not.
@@ -557,36 +524,6 @@ impl WriteBuffer {
                 && entry.first_write != NO_WRITE
         };
         self.entries.iter().filter(volatile).map(|entry| (entry.lpn, entry.first_write))
-    }
-
-    /// Removes the unit in `slot`, for which no operation waits any more; the caller adds the slot to those that are
-    /// free.
-    fn empty_slot(&mut self, slot: BufferSlot) {
-        let entry = std::mem::take(&mut self.entries[slot.index()]);
-        self.unlink(slot, &entry);
-        if !entry.pad && entry.stage != Stage::Clean {
-            self.epochs.leave(entry.epoch);
-        }
-    }
-
-    /// Takes the version that was in `slot` out of the list of its unit's versions, if it is there.
-    fn unlink(&mut self, slot: BufferSlot, entry: &BufferedUnit) {
-        let Some(&newest) = self.newest.get(&entry.lpn) else { return };
-        if newest == slot {
-            match entry.older_version {
-                Some(older) => self.newest.insert(entry.lpn, older),
-                None => self.newest.remove(&entry.lpn),
-            };
-            return;
-        }
-        let mut at = newest;
-        while let Some(older) = self.entries[at.index()].older_version {
-            if older == slot {
-                self.entries[at.index()].older_version = entry.older_version;
-                return;
-            }
-            at = older;
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::profile::load;
+use std::collections::VecDeque;
 
 /// A buffer over `ssd-s` with these settings.
 fn make(settings: &[(&str, &str)]) -> WriteBuffer {
@@ -34,9 +35,10 @@ fn rewriting_a_unit_does_not_delay_a_waiting_flush() {
     panic!("the flush still waits");
 }
 
-/// A buffer of eight units before one die, which programs two of them at a time.
-fn small() -> WriteBuffer {
+/// A buffer of eight units before one die, which programs two of them at a time, with or without coalescing.
+fn small(coalesce: bool) -> WriteBuffer {
     make(&[
+        ("buffer.coalesce", if coalesce { "true" } else { "false" }),
         ("flash.channels", "1"),
         ("flash.packages", "1"),
         ("flash.dies", "1"),
@@ -49,7 +51,7 @@ fn small() -> WriteBuffer {
 
 #[test]
 fn bypassing_write_supersedes_buffered_versions() {
-    let mut buffer = small();
+    let mut buffer = small(false);
     buffer.admit(Lpn(0), whole(0, 0), || None);
     let (chosen, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     let epoch = buffer.begin_flush();
@@ -61,7 +63,7 @@ fn bypassing_write_supersedes_buffered_versions() {
 
 #[test]
 fn superseded_version_is_not_programmed_after_a_newer_one() {
-    let mut buffer = small();
+    let mut buffer = small(false);
     buffer.admit(Lpn(0), whole(0, 0), || None);
     let (first, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     let epoch = buffer.begin_flush();
@@ -80,26 +82,33 @@ fn superseded_version_is_not_programmed_after_a_newer_one() {
 /// model.
 #[test]
 fn versions_reach_flash_in_order_and_before_their_flush_ends() {
-    for seed in 0..200 {
+    for (seed, coalesce) in (0..200).flat_map(|seed| [(seed, false), (seed, true)]) {
         let mut random = Seed(seed).source();
-        let mut buffer = small();
+        let mut buffer = small(coalesce);
         // Writes by number: those that the buffer completed, the newest that flash was given, and that it has.
         let (mut write, mut buffered, mut given, mut safe) = (0, Vec::new(), 0, 0);
-        let (mut chosen, mut programming) = (Vec::new(), Vec::new());
+        let mut dirty = VecDeque::new();
+        let (mut chosen, mut programming): (Vec<(BufferSlot, u64)>, Vec<_>) = (Vec::new(), Vec::new());
         let mut flushes: Vec<(u64, u64)> = Vec::new();
         let mut bypass: Option<(u64, Option<Unflushed>)> = None;
         for _ in 0..200 {
             match random.below(7) {
                 0 => {
                     write += 1;
-                    buffer.admit(Lpn(0), whole(0, write), || None);
+                    let admission = buffer.admit(Lpn(0), whole(0, write), || None);
+                    let leaving = chosen.iter_mut().map(|(slot, version)| (*slot, version));
+                    let newest =
+                        leaving.filter(|&(slot, _)| buffer.is_wanted(slot)).map(|(_, version)| version);
+                    match (admission, newest.chain(&mut dirty).last()) {
+                        (Admission::Absorbed, Some(version)) => *version = write,
+                        _ => dirty.push_back(write),
+                    }
                     buffered.push(write);
                 }
-                1 => chosen.extend(
-                    buffer
-                        .start_next_drain(Some(DrainCause::Flush), Instant::ZERO)
-                        .map(|(slot, _)| (slot, write)),
-                ),
+                1 => {
+                    let next = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO);
+                    chosen.extend(next.map(|(slot, _)| (slot, dirty.pop_front().expect("it was written"))));
+                }
                 2 if !chosen.is_empty() => {
                     let (slot, version) = chosen.swap_remove(random.below(chosen.len() as u64) as usize);
                     if buffer.is_wanted(slot) {
@@ -120,6 +129,7 @@ fn versions_reach_flash_in_order_and_before_their_flush_ends() {
                 5 if bypass.is_none() => {
                     write += 1;
                     given = write;
+                    dirty.clear();
                     bypass = Some((write, buffer.forget(Lpn(0))));
                 }
                 6 => {

@@ -16,7 +16,8 @@ pub(super) enum Stage {
     Clean,
     /// Written.
     Dirty,
-    /// Chosen to drain, for this cause: it waits in the drain queue, or its missing parts are being read.
+    /// Chosen to drain, for this cause: it waits in the drain queue or for the version before it, or its missing parts
+    /// are being read.
     Chosen(DrainCause),
     /// Being programmed.
     Programming,
@@ -50,8 +51,10 @@ pub(crate) struct BufferedUnit {
     pub(super) plane: Option<PlaneId>,
     /// The placement handle of the last write; 0 on a drive without them, and of a unit that no write left here.
     pub(super) handle: PlacementHandle,
-    /// Which parts of the unit are here.
+    /// Which parts of the unit are here: written, read, or those of the version before this one.
     pub(crate) present: UnitParts,
+    /// Which parts of it the host has written to this version.
+    pub(super) written: UnitParts,
     /// Bytes of the writes that left something new in this version; one that only replaced what was here has saved a
     /// program.
     pub(super) written_bytes: u64,
@@ -74,7 +77,7 @@ impl BufferedUnit {
     }
 
     /// Returns what the host wrote of it: nothing of a pad.
-    pub(super) fn written(&self) -> Amount {
+    pub(super) fn amount(&self) -> Amount {
         Amount { units: u64::from(!self.pad), bytes: self.written_bytes }
     }
 }

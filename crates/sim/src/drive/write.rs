@@ -528,7 +528,7 @@ impl WritePath {
             Owner::Drain(slot) => {
                 // A unit that is only programmed again stays where it was.
                 self.counts.lost +=
-                    self.buffer.as_ref().map_or(Amount::default(), |buffer| buffer.written_in(slot));
+                    self.buffer.as_mut().map_or(Amount::default(), |buffer| buffer.give_up(slot));
                 for &request in self.flushing.iter().chain(&self.stalled) {
                     kernel.in_flight_mut(request).fail(Failure::WornOut);
                 }

@@ -374,3 +374,63 @@ fn pages_left_in_the_buffer_are_not_saved() {
         assert_eq!(settled(&drive), before + 1, "{policy}");
     }
 }
+
+/// Writes of 512 B one after the other, with a flush after every `flush_every`: what was written, absorbed, programmed
+/// and read.
+fn sectors(profile: &str, settings: &[(&str, &str)], size: u64, flush_every: u64) -> [u64; 4] {
+    const WRITES: u64 = 800;
+    let mut drive = Drive::new(&config(profile, settings), Seed(1));
+    for id in 0..WRITES {
+        latency_ns(&mut drive, Request::write(id, id * size, size));
+        if id % flush_every == flush_every - 1 {
+            latency_ns(&mut drive, Request::flush(WRITES));
+        }
+    }
+    latency_ns(&mut drive, Request::flush(WRITES));
+    let counters = drive.counters();
+    let get = |name| counters.get(name).unwrap();
+    let drained = get("buffer_pages_drained");
+    assert_eq!(
+        drained,
+        WRITES - get("buffer_writes_absorbed"),
+        "{profile} {settings:?}: each leaves or is absorbed"
+    );
+    [WRITES, get("buffer_writes_absorbed"), get("flash_pages_programmed"), get("flash_pages_read")]
+}
+
+#[test]
+fn parts_written_while_their_page_leaves_are_absorbed() {
+    let large = [("mapping.unit", "32KiB"), ("mapping.chunk", "32KiB"), ("buffer.size", "384KiB")];
+    let cases: [(&str, &[(&str, &str)], u64, u64); 6] = [
+        ("ssd-m", &[], 512, 800),
+        ("ssd-s", &[], 512, 800),
+        ("ssd-m", &[], 512, 8),
+        ("ssd-m", &[("buffer.high_watermark", "50%")], 512, 800),
+        ("ssd-m", &large, 4096, 800),
+        ("intel-320", &[("flash.blocks", "64"), ("capacity", "1GiB"), ("initial.state", "fresh")], 512, 800),
+    ];
+    for (profile, settings, size, flush_every) in cases {
+        let [writes, absorbed, programmed, read] = sectors(profile, settings, size, flush_every);
+        assert_eq!(read, 0, "{profile} {settings:?}: all of a new page is in the buffer");
+        assert_eq!(programmed, writes - absorbed, "{profile} {settings:?}");
+        assert!(
+            programmed <= 3 * writes / 8,
+            "{profile} {settings:?}: {programmed} programs of {} pages",
+            writes / 8
+        );
+    }
+}
+
+#[test]
+fn rest_of_a_page_is_read_once_for_each_program_at_most() {
+    for (profile, settings) in
+        [("ssd-m", [("initial.state", "full")]), ("ssd-s", [("initial.state", "full")])]
+    {
+        let [writes, absorbed, programmed, read] = sectors(profile, &settings, 512, 800);
+        assert!(
+            programmed <= 3 * writes / 8 && programmed == writes - absorbed,
+            "{profile}: {programmed} programs"
+        );
+        assert_eq!(read, writes / 8, "{profile}: the first program of each page needs the rest of it");
+    }
+}
