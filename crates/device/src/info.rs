@@ -47,6 +47,17 @@ pub struct OverProvisioning {
     pub share: f64,
     /// Change by settings that do not confirm it.
     pub change: Option<OverProvisioningChange>,
+    /// Free blocks that idle GC is to reach and cannot.
+    pub out_of_reach: Option<FreeOutOfReach>,
+}
+
+/// A share of free blocks up to which GC goes on while the drive is idle, above the share that can be free.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FreeOutOfReach {
+    /// Share of all blocks that is to be free.
+    pub wanted_share: f64,
+    /// Most of them that can be free once the whole capacity is written.
+    pub most_share: f64,
 }
 
 /// A change of over-provisioning by settings of one of the flash and the capacity.

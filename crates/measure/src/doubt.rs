@@ -8,8 +8,8 @@ use crate::replay::Backlog;
 use crate::statistics::steady_state::Window;
 use crate::{Interruption, JobRun, Misread, Preconditioned, Refusal, Run};
 pub use flash::{
-    Load, about_flash, about_over_provisioning, about_settings, is_filling_buffer, is_notable_in_buffer,
-    never_written_share,
+    Load, about_flash, about_free_blocks, about_over_provisioning, about_settings, is_filling_buffer,
+    is_notable_in_buffer, never_written_share,
 };
 use flashlane_base::units::exact_bytes;
 use flashlane_base::{BEYOND, Duration, requests_needed};
@@ -142,6 +142,18 @@ pub enum Doubt {
         share: f64,
         /// The same share without these settings, and which they changed.
         change: OverProvisioningChange,
+    },
+    /// Idle GC is to reach more free blocks than the over-provisioning leaves.
+    #[error(
+        "cleaning.high of {:.1}% is never reached: once its capacity is written, the drive has at most {:.1}% of its blocks \
+         free, so that idle GC moves pages over and over; set cleaning.high below that, or more over_provisioning",
+        wanted_share * 100.0, most_share * 100.0
+    )]
+    FreeOutOfReach {
+        /// Share of free blocks up to which idle GC goes on.
+        wanted_share: f64,
+        /// Most that can be free.
+        most_share: f64,
     },
     /// Paced GC moved many pages on planes with less free space than it keeps.
     #[error(
@@ -329,6 +341,7 @@ impl Doubt {
             Self::DeviceFull { .. } => "device-full",
             Self::NotWritten { .. } => "not-written",
             Self::OverProvisioningChanged { .. } => "over-provisioning-changed",
+            Self::FreeOutOfReach { .. } => "free-out-of-reach",
             Self::NothingCleaned { .. } => "nothing-cleaned",
             Self::NotPaced { .. } => "not-paced",
             Self::LeftInBuffer { .. } => "left-in-buffer",

@@ -27,8 +27,8 @@ use crate::table_memory::MakeError;
 use counters::Counts;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
-    AtRisk, Completion, Counters, Device, DeviceInfo, Lane, Operation, OverProvisioning, Part, PowerCurve,
-    Request, RequestId, SubmitError, TimeSplit,
+    AtRisk, Completion, Counters, Device, DeviceInfo, Lane, Operation, Part, PowerCurve, Request, RequestId,
+    SubmitError, TimeSplit,
 };
 use idle::IdleDies;
 use link_transfers::LinkTransfers;
@@ -372,9 +372,7 @@ fn info(config: &DriveConfig) -> DeviceInfo {
         queues: config.queue_count(),
         placement_handles: config.handle_count(),
         simulated: true,
-        over_provisioning: config
-            .over_provisioning()
-            .map(|share| OverProvisioning { share, change: config.over_provisioning_change }),
+        over_provisioning: config.reserve(),
         begins_written: config.initial.state != InitialState::Fresh,
         ..DeviceInfo::new(format!("sim:{}", config.name), config.capacity.0, config.sector.0)
     }

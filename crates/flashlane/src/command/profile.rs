@@ -5,9 +5,8 @@ use crate::options::Format;
 use crate::output::{json, print};
 use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
-use flashlane_device::OverProvisioning;
 use flashlane_device::spec::Spec;
-use flashlane_measure::about_over_provisioning;
+use flashlane_measure::{about_free_blocks, about_over_provisioning};
 use flashlane_open::{config_named, profile_text};
 use flashlane_policy::Policies;
 use flashlane_report::csv_line;
@@ -277,9 +276,12 @@ fn summary(drive: &DriveConfig) -> String {
             )
         }
     };
-    let reserve = drive.over_provisioning();
-    let reserve = reserve.map(|share| OverProvisioning { share, change: drive.over_provisioning_change });
-    if let Some(doubt) = reserve.and_then(|flash| about_over_provisioning(drive.capacity.0, flash)) {
+    let reserve = drive.reserve();
+    let doubts = [
+        reserve.and_then(|flash| about_over_provisioning(drive.capacity.0, flash)),
+        reserve.and_then(about_free_blocks),
+    ];
+    for doubt in doubts.into_iter().flatten() {
         let _ = write!(text, "; {doubt}");
     }
     if drive.provenance.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::Doubt;
 use flashlane_base::units::format_bytes;
-use flashlane_device::{Counters, DeviceInfo, OverProvisioning, OverProvisioningChange};
+use flashlane_device::{Counters, DeviceInfo, FreeOutOfReach, OverProvisioning, OverProvisioningChange};
 
 /// Where the requests of a measurement come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,7 @@ pub fn about_flash(info: &DeviceInfo, counters: &Counters, load: Load) -> Vec<Do
     let cleaned = nothing_cleaned(counters, load, info.begins_written);
     [
         about_settings(info),
+        info.over_provisioning.and_then(about_free_blocks),
         not_written(counters),
         cleaned,
         not_paced(counters),
@@ -45,6 +46,12 @@ pub fn about_over_provisioning(capacity_bytes: u64, flash: OverProvisioning) -> 
     let change = flash.change?;
     ((flash.share - change.profile_share).abs() > OVER_PROVISIONING_MATTERS)
         .then_some(Doubt::OverProvisioningChanged { capacity_bytes, share: flash.share, change })
+}
+
+/// Reports a share of free blocks that idle GC is to reach and cannot.
+pub fn about_free_blocks(flash: OverProvisioning) -> Option<Doubt> {
+    let FreeOutOfReach { wanted_share, most_share } = flash.out_of_reach?;
+    Some(Doubt::FreeOutOfReach { wanted_share, most_share })
 }
 
 /// Formats the change, and the settings that undo or confirm it.

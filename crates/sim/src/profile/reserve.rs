@@ -4,6 +4,7 @@ use crate::config::refusal::{Refusal, require};
 use crate::config::{Bytes, DriveConfig};
 use crate::ftl::scheme_registry;
 use crate::nand::Geometry;
+use flashlane_device::{FreeOutOfReach, OverProvisioning};
 
 impl DriveConfig {
     /// `(flash - capacity) / capacity`, where flash is all that can hold the host's data: without pages for summaries
@@ -13,6 +14,34 @@ impl DriveConfig {
         let capacity = self.capacity.0;
         (!self.has_erase_units() && capacity > 0)
             .then(|| flash_bytes(self).saturating_sub(capacity) as f64 / capacity as f64)
+    }
+
+    /// The over-provisioning of a drive with a translation layer, as the drive reports it.
+    ///
+    /// # Panics
+    /// Where the profile is not validated.
+    pub fn reserve(&self) -> Option<OverProvisioning> {
+        let share = self.over_provisioning()?;
+        Some(OverProvisioning {
+            share,
+            change: self.over_provisioning_change,
+            out_of_reach: self.free_out_of_reach(),
+        })
+    }
+
+    /// `cleaning.high`, where that many blocks cannot be free once the capacity is written. Not known where whole blocks
+    /// are mapped: it is a share of their log there.
+    fn free_out_of_reach(&self) -> Option<FreeOutOfReach> {
+        let high = self.cleaning.high.0;
+        if self.has_erase_units() || self.mapping.translation != "page" || high <= self.cleaning.low.0 {
+            return None;
+        }
+        let geometry = Geometry::new(self).of_superblocks();
+        let data_blocks = geometry.stored_units_per_plane().div_ceil(geometry.data_units);
+        let good = geometry.blocks_per_plane - geometry.factory_bad_per_plane;
+        let (most, blocks) = (good.saturating_sub(data_blocks), f64::from(geometry.blocks_per_plane));
+        ((high * blocks) as u32 > most)
+            .then(|| FreeOutOfReach { wanted_share: high, most_share: f64::from(most) / blocks })
     }
 
     /// Blocks that a plane needs beyond those of its data: free ones that GC keeps, open ones, log blocks. None for
