@@ -64,8 +64,9 @@ pub enum Doubt {
     /// Preconditioning ended without a steady state.
     #[error(
         "the device was not steady when measuring began: after {rounds} rounds of preconditioning, over the last five \
-         writes per second varied by {:.0}% and drifted by {:.0}% (SNIA's rule allows 20% and 10%)",
-        excursion * 100.0, slope * 100.0
+         writes per second differ by up to {} their average, and a line through them {} it (SNIA's rule allows 20% and \
+         10%)",
+        amount(*excursion), change(*slope)
     )]
     NotSteady {
         /// Number of rounds.
@@ -104,8 +105,9 @@ pub enum Doubt {
     Correlated,
     /// The latency changed during the run.
     #[error(
-        "the latency was not steady: over five equal parts of the run it varied by {:.0}% and drifted by {:.0}%",
-        excursion * 100.0, slope * 100.0
+        "the latency was not steady: of five equal parts of the run, the mean latencies differ by up to {} their average, \
+         and a line through them {} it from the first part to the last",
+        amount(*excursion), change(*slope)
     )]
     Unsteady {
         /// Highest minus lowest part, as a share of the average.
@@ -322,6 +324,16 @@ fn percent(share: f64) -> String {
 const WIDE: f64 = 0.05;
 /// A rate is not kept where the last access waited for more than this share of the run.
 const LAG_MAX: f64 = 0.05;
+
+/// Formats a share of an average: `31% of`, or from twice it on `2.8 times`.
+fn amount(share: f64) -> String {
+    if share < 2.0 { format!("{:.0}% of", share * 100.0) } else { format!("{share:.1} times") }
+}
+
+/// Formats a signed share of an average that a fitted line changes by.
+fn change(share: f64) -> String {
+    format!("{} by {}", if share < 0.0 { "falls" } else { "rises" }, amount(share.abs()))
+}
 
 impl Doubt {
     /// Returns a short, stable name for programs.
