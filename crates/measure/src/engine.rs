@@ -90,6 +90,11 @@ pub trait Client {
         false
     }
 
+    /// Returns whether only the device's time ends the loop, and no number of requests.
+    fn ends_by_time(&self) -> bool {
+        false
+    }
+
     /// Called at intervals, between completions: returns whether to stop. Requests in flight are then drained, except
     /// on a simulated device.
     fn stopped(&mut self) -> bool {
@@ -110,6 +115,10 @@ pub struct Ending {
 
 /// Successive empty reaps with the device's clock standing still before the device counts as stalled.
 const EMPTY_REAPS_MAX: u32 = 16;
+
+/// Turns in which the clock of a simulated device stands still before a loop that only time ends is one without end: far
+/// more than any number of requests in flight.
+const STILL_TURNS_MAX: u64 = 1 << 22;
 
 /// Most work on a simulated device between two calls of [`Client::stopped`] (a few milliseconds): one unit per turn of
 /// the loop, and one per [`STOP_CHECK_BYTES`] transferred.
@@ -186,6 +195,8 @@ impl<'a, C: Client> Engine<'a, C> {
         let mut turns = 0;
         let mut empty_reaps = 0;
         let mut completions = Vec::new();
+        // When the clock last moved, as far as it was looked at, and the turns since.
+        let (mut moved, mut still_turns) = (self.device.now(), 0);
         loop {
             let mut until = self.issue_due();
             if self.in_flight == 0 && until == Instant::FAR {
@@ -210,6 +221,13 @@ impl<'a, C: Client> Engine<'a, C> {
             }
             turns += 1;
             if turns + self.moved_bytes / STOP_CHECK_BYTES >= check_after {
+                let now = self.device.now();
+                still_turns = if now == moved { still_turns + turns } else { 0 };
+                moved = now;
+                if still_turns >= STILL_TURNS_MAX && self.client.ends_by_time() {
+                    self.interrupt(Interruption::TimeStands);
+                    return;
+                }
                 (turns, self.moved_bytes) = (0, 0);
                 check_after = if simulated { STOP_CHECK_WORK.min(2 * check_after) } else { 1 };
                 if self.ending.interruption.is_none() && self.client.stopped() {

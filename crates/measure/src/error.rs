@@ -42,6 +42,12 @@ pub enum Interruption {
         /// The device's refusal.
         error: SubmitError,
     },
+    /// Requests complete, but the device's clock stands still, and only its time would end the run.
+    #[error(
+        "the device takes no time: requests complete and its clock stands still, so that the time of the run never passes; \
+         run a number of requests, or give the device times"
+    )]
+    TimeStands,
     /// Requests are in flight, but none completes and the device's clock stands still.
     #[error("the device no longer answers: {in_flight} requests are in flight and none completes")]
     Stalled {

@@ -378,6 +378,10 @@ impl Client for Recorder<'_> {
         self.accessed(job, access, due, completion, Duration::ZERO, device)
     }
 
+    fn ends_by_time(&self) -> bool {
+        self.requests.is_none()
+    }
+
     fn stopped(&mut self) -> bool {
         let progress = Progress {
             requests: self.measured,

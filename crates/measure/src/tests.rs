@@ -434,3 +434,16 @@ proptest! {
         prop_assert!(device.most_in_flight <= depth.min(device_depth) as usize);
     }
 }
+
+#[test]
+fn run_that_only_time_ends_needs_a_clock_that_moves() {
+    let timed = |service_us, stop| {
+        let mut device = Scripted::new(32, 4, service_us);
+        measure(&mut device, &Workload { stop, ..Workload::single(random_read(8), 1) })
+    };
+    let time = Stop { requests: None, time: Some(Duration::from_ms(1)), confidence: None };
+    assert_eq!(timed(0, time).partial, Some(Interruption::TimeStands));
+    assert_eq!(timed(1, time).partial, None);
+    // A number of requests has an end.
+    assert_eq!(timed(0, Stop::after(5_000_000)).partial, None);
+}
