@@ -322,6 +322,8 @@ impl Device for Zoned {
     fn counters(&self) -> Counters {
         let (flash, counts) = (self.kernel.flash().counters(), &self.counts);
         let lost = |state| self.states.count(state);
+        let waiting_bytes: u64 = self.writes.iter().map(|writes| writes.waiting_bytes(&self.shape)).sum();
+        let settled_bytes = counts.bytes_written.saturating_sub(waiting_bytes);
         let mut list = vec![
             ("host_reads", counts.reads),
             ("host_writes", counts.writes),
@@ -330,7 +332,9 @@ impl Device for Zoned {
             ("host_flushes", counts.flushes),
             ("host_pages_read", counts.pages_read),
             (Counters::HOST_PAGES_WRITTEN, counts.bytes_written / self.shape.page_bytes),
+            (Counters::HOST_PAGES_SETTLED, settled_bytes / self.shape.page_bytes),
             (Counters::HOST_BYTES_WRITTEN, counts.bytes_written),
+            (Counters::HOST_BYTES_SETTLED, settled_bytes),
             ("flash_pages_read", flash.reads),
             (Counters::FLASH_PAGES_PROGRAMMED, counts.pages_programmed),
             (Counters::FLASH_BYTES_PROGRAMMED, counts.pages_programmed * self.shape.page_bytes),

@@ -203,3 +203,19 @@ fn what_cannot_be_a_zoned_drive_is_refused_by_name() {
         assert!(named, "{setting}={value} gives {error}");
     }
 }
+
+#[test]
+fn data_that_wait_in_a_zone_are_not_settled() {
+    let mut device = exact();
+    // Two programs of 12 KiB, and 8 KiB that wait for more.
+    alone(&mut device, Request::write(0, 0, 16 << 10));
+    alone(&mut device, Request::write(0, 16 << 10, 16 << 10));
+    rest(&mut device);
+    let counters = device.counters();
+    assert_eq!(counters.get(Counters::HOST_BYTES_WRITTEN), Some(32 << 10));
+    assert_eq!(counters.get(Counters::HOST_BYTES_SETTLED), Some(24 << 10));
+    assert_eq!((counters.write_amplification(), counters.pages_left_in_buffer()), (Some(1.0), 2));
+    // Nothing waits in a zone that is reset.
+    alone(&mut device, Request::erase(0, 0, ZONE));
+    assert_eq!(device.counters().get(Counters::HOST_BYTES_SETTLED), Some(32 << 10));
+}

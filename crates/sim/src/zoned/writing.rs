@@ -76,6 +76,11 @@ impl ZoneWrites {
         self.received_bytes.saturating_sub(from).min(shape.program_bytes)
     }
 
+    /// Bytes in the buffer that wait for others of their program.
+    pub(super) fn waiting_bytes(&self, shape: &Shape) -> u64 {
+        self.received_bytes.saturating_sub(u64::from(self.programs) * shape.program_bytes)
+    }
+
     /// A data program is done.
     pub(super) fn programmed(&mut self, shape: &Shape, program: u32) {
         let at = self.in_flight.iter().position(|&of| of == program);
@@ -93,8 +98,7 @@ impl ZoneWrites {
     pub(super) fn power_cut(&mut self, shape: &Shape) {
         self.in_flight.clear();
         self.writers.clear();
-        let programmed_bytes = u64::from(self.programs) * shape.program_bytes;
-        self.buffered_bytes = self.received_bytes.saturating_sub(programmed_bytes);
+        self.buffered_bytes = self.waiting_bytes(shape);
         (self.pays_open, self.finishing) = (false, None);
     }
 }
