@@ -6,7 +6,7 @@ use flashlane_device::spec::Spec;
 use flashlane_policy::Policies;
 use flashlane_sim::config::DriveConfig;
 use flashlane_sim::profile::{self, PROFILES, field_names};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 
 /// Length of the longest profile file; our own are at most 5 KB.
@@ -55,9 +55,13 @@ pub fn profile_fields(spec: &Spec) -> Result<Vec<String>, OpenError> {
 /// Returns the text of a profile file.
 ///
 /// # Errors
-/// [`OpenError::ProfileFile`], also for a file of more than [`PROFILE_BYTES_MAX`] bytes.
+/// [`OpenError::ProfileFile`], also for a file of more than [`PROFILE_BYTES_MAX`] bytes, and for a pipe or device.
 pub fn profile_text(path: &str) -> Result<String, OpenError> {
     let read = || {
+        // Opening a pipe would wait for its writer.
+        if !fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        }
         let mut text = String::new();
         File::open(path)?.take(PROFILE_BYTES_MAX + 1).read_to_string(&mut text)?;
         if text.len() as u64 > PROFILE_BYTES_MAX {

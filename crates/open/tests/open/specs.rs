@@ -258,3 +258,14 @@ fn file_that_takes_the_name_of_a_new_one_is_kept() {
     assert!(matches!(stopped, OpenError::Create(CreateError::Stopped { .. })), "{stopped}");
     assert!(fs::read(&path).unwrap() == own, "the file was changed");
 }
+
+#[test]
+fn profile_that_is_a_pipe_is_refused() {
+    let folder = folder();
+    let pipe = folder.path().join("pipe.toml");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let error =
+        Target::resolve(&format!("sim:{}", spec(&pipe)).parse::<Spec>().unwrap(), &Policies::default());
+    let words = error.map(drop).unwrap_err().to_string();
+    assert!(words.contains("it is not a regular file"), "{words}");
+}
