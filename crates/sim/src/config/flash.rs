@@ -117,6 +117,9 @@ pub enum Programming {
     OneShot,
 }
 
+/// The most erases that a block may survive: far beyond any flash.
+const MOST_ERASES: u32 = 1_000_000_000;
+
 fn one() -> u32 {
     1
 }
@@ -155,6 +158,7 @@ impl Section for FlashConfig {
             range("flash.planes", self.planes, 1, 64),
             range("flash.blocks", self.blocks, 4, 1 << 20),
             range("flash.pages", self.pages, 1, 8192),
+            range("flash.endurance", self.endurance.unwrap_or(1), 1, MOST_ERASES),
         ])
     }
 

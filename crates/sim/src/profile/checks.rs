@@ -28,7 +28,7 @@ fn sharing_rule(field: &str) -> Vec<&'static str> {
         "flash.channels" => vec!["flash.packages", "flash.dies", "flash.planes"],
         "flash.blocks" => {
             let of_sections = DriveConfig::facts_of_sections().into_iter().flat_map(|facts| facts.room);
-            ["capacity", "over_provisioning"].iter().chain(of_sections).copied().collect()
+            ["capacity", "over_provisioning", "mapping.unit"].iter().chain(of_sections).copied().collect()
         }
         _ => Vec::new(),
     }
@@ -144,12 +144,13 @@ fn capacity(config: &DriveConfig, scheme: &Scheme) -> Result<(), Refusal> {
             };
             format!("a capacity of at most {}{as_share}, ", exact_bytes(most))
         });
+        let fewer_bad = room::fewer_bad_blocks(config, fits);
         let less_room = room::smaller(config, fits);
         let present = config.sections().into_iter().filter(|(_, section)| section.is_present());
         let (added, settings): (String, String) = present.map(|(facts, _)| facts.shortage).unzip();
         format!(
             "a plane has {good} good blocks, but its share of the capacity of {}{added} and its spare blocks for cleaning \
-             need {needed}; allowed: more blocks, {less_room}{smaller}{settings}or a smaller cleaning.low",
+             need {needed}; allowed: {fewer_bad}more blocks, {less_room}{smaller}{settings}or a smaller cleaning.low",
             of_share.unwrap_or_else(|| exact_bytes(capacity)),
         )
     })

@@ -21,6 +21,12 @@ impl ConfigError {
     pub(super) fn new(file: &str, reason: impl fmt::Display) -> Self {
         Self { file: file.into(), line: None, field: None, reason: reason.to_string(), others: Vec::new() }
     }
+
+    /// The same error without the lines, of a text that is no file.
+    pub(super) fn without_lines(self) -> Self {
+        let others = self.others.into_iter().map(Self::without_lines).collect();
+        Self { line: None, others, ..self }
+    }
 }
 
 impl fmt::Display for ConfigError {

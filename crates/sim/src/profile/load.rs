@@ -41,7 +41,8 @@ pub fn load_with(
             format!("there is no such profile{hint}; there are: {known}; a file's path must end in .toml"),
         )
     })?;
-    parse_with(policies, name, source.text, overrides)
+    // Its user has never seen the text.
+    parse_with(policies, name, source.text, overrides).map_err(ConfigError::without_lines)
 }
 
 /// Reads a profile's text. `file` is what errors call it.

@@ -51,8 +51,9 @@ impl<'a> Settings<'a> {
     pub(super) fn refused(&self, file: &str, text: &str, (field, reason): Refusal) -> ConfigError {
         let names = self.names();
         let field = checks::given(field, &names);
-        let (line, field) = (line_of(text, field), Some(field.into()));
-        ConfigError { line, field, ..ConfigError::new(file, reason) }
+        // The value of a setting does not stand in the text.
+        let line = if names.iter().any(|name| name == field) { None } else { line_of(text, field) };
+        ConfigError { line, field: Some(field.into()), ..ConfigError::new(file, reason) }
     }
 
     /// Returns the error of a file's table that could be read, and that with the settings, `table`, cannot.

@@ -512,3 +512,64 @@ fn file_keeps_settings_that_others_take_the_effect_from() {
         assert_eq!(drive(profile.name, &[]).unwrap().without_effect(), [], "{}", profile.name);
     }
 }
+
+#[test]
+fn buffer_holds_no_more_than_the_drive() {
+    let words = refusal("buffer.size=1TiB").to_string();
+    assert!(words.contains("buffer.size") && words.contains("at most the drive's capacity of "), "{words}");
+}
+
+#[test]
+fn drive_of_too_many_units_is_offered_a_larger_one() {
+    let with = |settings: &[(&str, &str)]| {
+        let drive_of_128tib = [("flash.channels", "1024"), ("flash.blocks", "65536"), ("capacity", "1TiB")];
+        drive("ssd-s", &[&drive_of_128tib[..], settings].concat())
+            .map(drop)
+            .map_err(|error| error.to_string())
+    };
+    let words = with(&[]).unwrap_err();
+    let (_, unit) = words.split_once("mapping.unit=").unwrap_or_else(|| panic!("{words}"));
+    let unit = unit.split([',', ' ']).next().unwrap();
+    assert!(with(&[("mapping.unit", unit), ("mapping.chunk", unit)]).is_ok(), "mapping.unit={unit}: {words}");
+}
+
+#[test]
+fn too_many_bad_blocks_are_refused_with_the_most_that_fit() {
+    let words = refusal("flash.factory_bad=99%").to_string();
+    let (_, most) =
+        words.split_once("allowed: a flash.factory_bad of at most ").unwrap_or_else(|| panic!("{words}"));
+    let (most, _) = most.split_once(',').unwrap();
+    assert!(drive("msr-32g", &[("flash.factory_bad", most)]).is_ok(), "{most}");
+}
+
+#[test]
+fn endurance_out_of_range_has_one_range() {
+    let allowed = |value: &str| {
+        let words = refusal(&format!("flash.endurance={value}")).to_string();
+        words.split_once("; allowed: ").unwrap_or_else(|| panic!("{words}")).1.replace("a whole number, ", "")
+    };
+    assert_eq!((allowed("0"), allowed("-3")), ("1 to 1000000000".into(), "1 to 1000000000".into()));
+}
+
+#[test]
+fn refused_setting_has_no_line() {
+    let text = PROFILES.iter().find(|profile| profile.name == "ssd-s").unwrap().text;
+    let with = |key: &str, value: &str| [(key.to_owned(), value.to_owned())];
+    let error = parse("my.toml", text, &with("flash.channels", "0")).unwrap_err();
+    assert_eq!((error.line, error.field.as_deref()), (None, Some("flash.channels")), "{error}");
+    // A built-in profile is no file that its user has seen.
+    let error = parse("my.toml", text, &with("flash.page", "3KiB")).unwrap_err();
+    let built_in = load("ssd-s", &with("flash.page", "3KiB")).unwrap_err();
+    assert_eq!(built_in.line, None, "{built_in}");
+    assert_eq!(ConfigError { file: "ssd-s".into(), ..error.without_lines() }, built_in);
+}
+
+#[test]
+fn free_blocks_beyond_the_reserve_are_reported() {
+    let reported =
+        |high: &str| drive("msr-32g", &[("cleaning.high", high)]).unwrap().reserve().unwrap().out_of_reach;
+    let most = reported("60%").expect("no drive has so much spare").most_share;
+    assert!((0.02..0.3).contains(&most), "{most}");
+    assert_eq!(reported(&format!("{:.3}%", most * 100.0)), None);
+    assert!(reported(&format!("{:.3}%", most * 100.0 + 1.0)).is_some());
+}

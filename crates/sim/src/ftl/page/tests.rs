@@ -361,7 +361,7 @@ fn paced_cleaning_never_runs_out_of_room() {
         let low = if settings[4].1 == "20%" { blocks.parse::<u64>().unwrap() / 5 } else { 0 }.max(1);
         let data = (blocks.parse::<u64>().unwrap() - low - 2) * pages.parse::<u64>().unwrap();
         let capacity = format!("{}B", data * 4 * 4096);
-        settings.push(("capacity", &capacity));
+        settings.extend([("capacity", capacity.as_str()), ("buffer.policy", "none")]);
         let config = of_profile("ssd-s", &settings);
         let mut ftl = PageMapped::new(&config, Seed(seed)).unwrap();
         assert!(ftl.prepare(&config, Seed(seed), &mut crate::ftl::never_stop).is_continue());

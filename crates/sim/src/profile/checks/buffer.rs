@@ -21,6 +21,11 @@ pub(super) fn sizes(config: &DriveConfig) -> Result<(), Refusal> {
         };
         format!("it is {given}; allowed: at least one page of {}", exact_bytes(page))
     })?;
+    let capacity = config.capacity.0;
+    require(buffer.size.0 <= capacity, "buffer.size", || {
+        let (given, most) = (exact_bytes(buffer.size.0), exact_bytes(capacity));
+        format!("it is {given}; allowed: at most the drive's capacity of {most}")
+    })?;
     let unit = config.mapping.unit.unwrap_or(config.flash.page).0;
     require(buffer.size.0 / unit <= MOST_UNITS, "buffer.size", || {
         format!(

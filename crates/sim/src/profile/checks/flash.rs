@@ -1,8 +1,8 @@
 //! The flash array: sizes that must fit each other, and its number of mapping units.
 
 use super::large_units;
-use crate::config::DriveConfig;
 use crate::config::refusal::{Refusal, require};
+use crate::config::{Bytes, DriveConfig};
 use flashlane_base::units::exact_bytes;
 
 /// The most mapping units that a drive may have: their numbers are 32 bits, with one value kept for "none".
@@ -45,16 +45,18 @@ pub(super) fn sizes(config: &DriveConfig) -> Result<(), Refusal> {
         let (given, page) = (exact_bytes(flash.spare.0), exact_bytes(flash.page.0));
         format!("it is {given}; allowed: at most the page of {page}")
     })?;
-    let units = (flash.page.0 / unit).max(1);
-    require(u64::from(flash.pages) * units < 1 << 15, "flash.pages", || {
-        format!("a block has {} mapping units; allowed: at most 32767", u64::from(flash.pages) * units)
+    let units_of_block = u64::from(flash.pages) * flash.page.0 / unit;
+    require(units_of_block < 1 << 15, "flash.pages", || {
+        format!("a block has {units_of_block} mapping units; allowed: at most 32767")
     })?;
-    let units = planes * u64::from(flash.blocks) * u64::from(flash.pages) * units;
+    let units = planes * u64::from(flash.blocks) * units_of_block;
     require(units <= MOST_UNITS, "flash.blocks", || {
-        format!("the drive has {units} mapping units; allowed: at most {MOST_UNITS}")
-    })?;
-    require(flash.endurance != Some(0), "flash.endurance", || {
-        "it is 0; allowed: at least one erase, or none given where blocks never wear out".into()
+        let larger = unit_with_few_enough(config).map_or_else(String::new, |unit| {
+            let chunk =
+                if config.mapping.chunk.0.is_multiple_of(unit) { "" } else { ", and mapping.chunk the same" };
+            format!(", as with mapping.unit={}{chunk}", exact_bytes(unit).replace(' ', ""))
+        });
+        format!("the drive has {units} mapping units; allowed: at most {MOST_UNITS}{larger}")
     })?;
     let step = flash.suspend_step;
     require(
@@ -66,4 +68,21 @@ pub(super) fn sizes(config: &DriveConfig) -> Result<(), Refusal> {
         },
     )?;
     require(flash.noise.0 < 1.0, "flash.noise", || "it is 100%; allowed: below 100%".into())
+}
+
+/// The smallest mapping unit in bytes, twice the drive's or more, with which it has no more than [`MOST_UNITS`]; `None`
+/// where no unit does, or the drive does not map units.
+fn unit_with_few_enough(config: &DriveConfig) -> Option<u64> {
+    if config.has_erase_units() {
+        return None;
+    }
+    let unit = config.mapping.unit.unwrap_or(config.flash.page);
+    let larger = (1..20).map(|doublings| Bytes(unit.0 << doublings));
+    let mut fits = larger.filter(|&unit| {
+        let mut config = config.clone();
+        config.mapping.unit = Some(unit);
+        // Of a unit that is a fraction of the page, sizes that are no fraction of it are refused.
+        sizes(&config).is_ok()
+    });
+    fits.next().map(|unit| unit.0)
 }

@@ -1,6 +1,6 @@
 //! The room of sections that take blocks: how little of it leaves enough for the capacity.
 
-use crate::config::DriveConfig;
+use crate::config::{DriveConfig, Share};
 
 /// Returns words for the largest settings, one by one, for which `fits` holds, where it does not hold now; each is
 /// followed by a comma.
@@ -35,4 +35,21 @@ fn largest(
         }
     }
     fitting.1
+}
+
+/// Returns words for the largest share of blocks that are bad from the start for which `fits` holds, where it is smaller
+/// than the drive's, followed by a comma; nothing where no share fits.
+///
+/// Requires: where a share fits, smaller ones do; the share is in range.
+pub(super) fn fewer_bad_blocks(config: &DriveConfig, fits: impl Fn(&DriveConfig) -> bool) -> String {
+    let tenths_now = (config.flash.factory_bad.0 * 1000.0).ceil() as u32;
+    let mut config = config.clone();
+    let mut fits = |tenths: u32| {
+        config.flash.factory_bad = Share(f64::from(tenths) / 1000.0);
+        fits(&config)
+    };
+    let fitting = (0..tenths_now).rev().find(|&tenths| fits(tenths));
+    fitting.map_or_else(String::new, |tenths| {
+        format!("a flash.factory_bad of at most {:.1}%, ", f64::from(tenths) / 10.0)
+    })
 }

@@ -16,6 +16,7 @@ fn random_drive(seed: u64, state: &str) -> (DriveConfig, PageMapped) {
         ("flash.blocks", draw(&["16", "33"])),
         ("flash.pages", draw(&["1", "7", "16"])),
         ("flash.page", "8KiB"),
+        ("buffer.policy", "none"),
         ("flash.factory_bad", draw(&["0%", "5%"])),
         ("mapping.unit", if parity == "no" { draw(&["4KiB", "8KiB"]) } else { "8KiB" }),
         ("mapping.chunk", "8KiB"),
