@@ -61,6 +61,7 @@ pub(crate) struct Timing {
 
 /// Times of [`REFERENCE`] durable writes of a page, and reads of a sector and of a page, in microseconds.
 pub(crate) struct References {
+    /// Of writes that garbage collection does not delay, with the error of all.
     pub(crate) write: Point,
     pub(crate) read: Point,
     pub(crate) read_page: Point,
@@ -94,9 +95,15 @@ impl References {
         let [sector_us, page_us] = memory.unwrap_or_default();
         let least_read_us = if keep_flash(&mut reads, sector_us) { sector_us } else { 0.0 };
         keep_flash(&mut page_reads, page_us);
-        let [write, read, read_page] =
-            [writes, reads, page_reads].map(|mut times| pattern::point(&mut times));
-        Ok(Self { write, read, read_page, least_read_us })
+        Ok(Self::of([writes, reads, page_reads], least_read_us))
+    }
+
+    /// Of writes of a page, and reads of a sector and of a page, at least one of each.
+    pub(crate) fn of(times: [Vec<f64>; 3], least_read_us: f64) -> Self {
+        // What garbage collection delays is not the time of a program.
+        let value = pattern::undelayed(&times[0]);
+        let [write, read, read_page] = times.map(|mut times| pattern::point(&mut times));
+        Self { write: Point { value, ..write }, read, read_page, least_read_us }
     }
 
     /// Least time of a program: the write of a page takes one where its read takes an array time.

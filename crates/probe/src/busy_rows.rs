@@ -15,7 +15,6 @@ use crate::bus_time;
 use crate::chunk_ends::Ends;
 use crate::dies::{ChunkPair, Dies};
 use crate::error::Interruption;
-use crate::pattern;
 use crate::write_rows::{FoundChunks, LONGER, Rows, TwoPageWrite, Writer, rows};
 use flashlane_workload::Access;
 
@@ -87,12 +86,12 @@ fn timing(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<Timing>, 
             times.push(bench.one(Access::read(at, bytes))?.as_us_f64());
         }
     }
-    let [write, read, read_page] = [writes, reads, page_reads].map(|mut times| pattern::point(&mut times));
+    let references = References::of([writes, reads, page_reads], 0.0);
     // A cache that holds what is read shows no transfer: one that a read waits for would be taken for a program.
-    if bus_time::is_from_memory(bench, writer.area, writer.page_bytes, read_page)? {
+    if bus_time::is_from_memory(bench, writer.area, writer.page_bytes, references.read_page)? {
         return Ok(None);
     }
-    Ok(Timing::of_reads(&References { write, read, read_page, least_read_us: 0.0 }))
+    Ok(Timing::of_reads(&references))
 }
 
 /// Writes a page and reads the one this number of pages before it; `None` where the read waited for more than a

@@ -36,6 +36,14 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::INFINITY)
 }
 
+/// Returns the time that an eighth of the times, of which there MUST be one, undercut: few others do, however many
+/// garbage collection delays, and so it is of one kind where their middle is of none.
+pub(crate) fn undelayed(times: &[f64]) -> f64 {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted[sorted.len() / 8]
+}
+
 /// Returns the mean and the variance of all values, of which there MUST be at least one.
 pub(crate) fn mean_and_variance(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;

@@ -29,8 +29,6 @@ use std::collections::BTreeSet;
 /// Writes of a page, reads of one, and writes of a chunk, from which the times of others follow; chunks of one page are
 /// one.
 const REFERENCE: u64 = 48;
-/// Of these the time that this share undercuts: garbage collection delays some.
-const UNDELAYED: usize = 8;
 /// Most chunks of a write, of the first attempt and of further ones.
 const CHUNKS_MAX: [usize; 5] = [12, 24, 60, 120, 240];
 /// Number of attempts where the channels are not known: only a prime number of dies shows them, too, and few are.
@@ -225,7 +223,7 @@ impl Trial<'_> {
         for _ in 0..REFERENCE / 2 {
             chunks.push(self.write(bench, 1)?.took_us);
         }
-        let [page_us, chunk_us] = [writes, chunks].map(undelayed);
+        let [page_us, chunk_us] = [writes, chunks].map(|times| pattern::undelayed(&times));
         let [read, page_read] = [reads, page_reads].map(|mut times| pattern::point(&mut times));
         let least_us = page_us - page_read.value - 4.0 * page_read.error;
         let count = self.chunk_pages() as f64;
@@ -352,12 +350,6 @@ impl Explained {
 /// Returns the number of different lengths.
 fn lengths(spans: &[Span]) -> usize {
     spans.iter().map(|span| span.count).collect::<BTreeSet<_>>().len()
-}
-
-/// Returns a time that few others undercut.
-fn undelayed(mut times: Vec<f64>) -> f64 {
-    times.sort_unstable_by(f64::total_cmp);
-    times[times.len() / UNDELAYED]
 }
 
 /// Returns every order of dies and planes that the writes may show, also such that do not recur within them.

@@ -1,5 +1,6 @@
 //! The probe on drives of known structure, devices without structure, and devices that fail.
 
+mod delayed;
 mod failing;
 mod file;
 mod hidden_buses;
