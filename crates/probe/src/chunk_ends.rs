@@ -8,11 +8,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Least number of ends of chunks.
-const ENDS_MIN: usize = 3;
+pub(crate) const ENDS_MIN: usize = 3;
 /// Share of the ends of chunks at which garbage collection may hide that a write is fast.
 const HIDDEN: f64 = 0.1;
 /// Share of fast requests that may be none of the ends of chunks: garbage collection delays what they would wait for.
 const STRAY: f64 = 0.1;
+
+/// Factors of longer distances that must not explain all ends.
+const LONGER: [u64; 2] = [2, 3];
 
 /// Ends of chunks, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +50,14 @@ impl Ends {
         let seen = ends.len();
         // A shorter distance was tested, and slow there.
         let is_shortest = prime_factors(period).all(|factor| of(slow, period / factor).len() >= 2 + hidden);
+        // Ends that are all those of a longer distance, but for strays, are not those of this one.
+        let is_longest = LONGER.into_iter().all(|factor| {
+            let longer = most_usual(ends.iter().map(|key| key % (factor * period)));
+            let others = ends.iter().filter(|key| Some(*key % (factor * period)) != longer).count();
+            others > strays
+        });
         let is_found = seen >= ENDS_MIN
+            && is_longest
             && strays as f64 <= STRAY * fast.len() as f64
             && hidden as f64 <= HIDDEN * seen as f64
             && is_shortest;
@@ -82,5 +92,14 @@ mod tests {
         assert_eq!(found(12, |page| page == 123), Some((12, 3)), "one end is slow");
         assert_eq!(found(12, |page| page % 60 == 10), None, "others recur");
         assert_eq!(found(300, |_| false), None, "two ends are not a period");
+    }
+
+    /// All other writes were delayed.
+    #[test]
+    fn few_ends_show_no_part_of_their_distance() {
+        let fast = [8, 24, 88, 96, 112];
+        assert_eq!(Ends::find(&fast, &[15, 51]), None, "a distance of two, four or eight");
+        let slow: Vec<u64> = (0..120).filter(|page| page % 8 != 0).collect();
+        assert_eq!(Ends::find(&fast, &slow).map(|ends| ends.period), Some(8));
     }
 }

@@ -16,7 +16,7 @@ use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::bus_time;
 use crate::busy_rows;
-use crate::chunk_ends::Ends;
+use crate::chunk_ends::{ENDS_MIN, Ends};
 use crate::error::Interruption;
 use crate::flash_read;
 use crate::mapping::Policy;
@@ -25,6 +25,7 @@ use crate::page_ends;
 use crate::pattern::{self, Point};
 use crate::repetitions::{repeat, samples};
 use flashlane_workload::Access;
+use std::collections::BTreeSet;
 
 /// Reach of the search for pages: several pages of the largest usual size.
 pub(crate) const PAGES_REACH_BYTES: u64 = 64 * 1024;
@@ -461,14 +462,16 @@ fn classify(samples: &[TwoPageWrite], write_times: &WriteTimes) -> Option<Rows> 
     let least = (DEVIATIONS * std::f64::consts::SQRT_2 * single.sigma).max(SHARE * slow_us);
     let is_serial = slow_us > RATIO_MIN * single.value && slow_us < RATIO_MAX * single.value;
     // On two dies of a channel only the program is saved, and no time on the bus.
-    if !is_serial || slow_us - single.value - write_times.most_bus_us < least {
+    let saved_us = slow_us - single.value - write_times.most_bus_us;
+    if !is_serial || saved_us < least {
         return None;
     }
     let mut rows = Rows { slow: Vec::new(), fast: Vec::new(), slow_us };
     for &sample in samples {
-        if sample.took_us < slow_us - least {
+        // What lies between was delayed by less than a program.
+        if sample.took_us < slow_us - least.max(saved_us / 2.0) {
             rows.fast.push(sample);
-        } else if sample.took_us < slow_us + least {
+        } else if (sample.took_us - slow_us).abs() < least {
             rows.slow.push(sample);
         }
     }
@@ -477,11 +480,10 @@ fn classify(samples: &[TwoPageWrite], write_times: &WriteTimes) -> Option<Rows> 
 
 impl Rows {
     pub(crate) fn found(&self) -> Option<FoundChunks> {
-        let by_address = self.ends(|sample| sample.address);
-        let by_turn = self.ends(|sample| sample.turn);
-        let (ends, policy) = match (by_address, by_turn) {
-            (Some(ends), None) => (ends, Some(Policy::Lba)),
-            (None, Some(ends)) => (ends, Some(Policy::WriteOrder)),
+        let (address, turn) = (|sample: &TwoPageWrite| sample.address, |sample: &TwoPageWrite| sample.turn);
+        let (ends, policy) = match (self.ends(address), self.ends(turn)) {
+            (Some(ends), None) if self.are_refuted(ends, address, turn) => (ends, Some(Policy::Lba)),
+            (None, Some(ends)) if self.are_refuted(ends, turn, address) => (ends, Some(Policy::WriteOrder)),
             _ => return None,
         };
         let fast: Vec<f64> = self.fast.iter().map(|sample| sample.took_us).collect();
@@ -489,6 +491,21 @@ impl Rows {
         let slowest = fast.iter().copied().fold(0.0, f64::max);
         let clarity = ((self.slow_us - slowest) / contrast_us).clamp(0.0, 1.0);
         Some(FoundChunks { ends, policy, contrast_us, clarity })
+    }
+
+    /// Returns whether ends by a key do not recur by the other one. Within a row they recur by both, so that it takes
+    /// slow requests where the other one predicts ends in other rows.
+    fn are_refuted(
+        &self,
+        ends: Ends,
+        key: impl Fn(&TwoPageWrite) -> u64,
+        other: impl Fn(&TwoPageWrite) -> u64,
+    ) -> bool {
+        let at_ends = self.fast.iter().filter(|sample| key(sample) % ends.period == ends.phase);
+        let phases: BTreeSet<u64> = at_ends.map(|sample| other(sample) % ends.period).collect();
+        let slow =
+            |phase: &u64| self.slow.iter().filter(|sample| other(sample) % ends.period == *phase).count();
+        phases.iter().map(slow).sum::<usize>() >= ENDS_MIN.max(ends.seen / 2)
     }
 
     /// Returns the distance of the fast requests by a key, if nearly all lie a whole number of distances apart, and

@@ -2,7 +2,7 @@
 
 use crate::{assert_right_or_open, structure_of};
 use flashlane_base::Seed;
-use flashlane_probe::{Feature, ProbeResult};
+use flashlane_probe::{Feature, ProbeResult, Status};
 use flashlane_sim::{Drive, profile};
 
 fn probed(text: &str, seed: u64) -> ProbeResult {
@@ -16,5 +16,18 @@ fn bimodal_writes_give_the_time_of_one_program() {
         let result = probed(include_str!("drives/packages-first-fragmented.toml"), seed);
         assert_right_or_open(&result, Feature::InterleavingDegree, &[9]);
         assert_right_or_open(&result, Feature::SubDomains, &[6]);
+    }
+}
+
+/// Of 1146 writes of two pages garbage collection delays all but eleven, whose ends recur by address and by turn, and
+/// by a part of the chunk.
+#[test]
+fn few_undelayed_writes_show_no_mapping_and_no_chunk() {
+    for seed in [338, 902] {
+        let result = probed(include_str!("drives/collecting-beside-most-writes.toml"), seed);
+        assert_right_or_open(&result, Feature::ChunkSize, &[131_072]);
+        let mapping = result.finding(Feature::MappingPolicy).unwrap();
+        let is_right = mapping.word() == Some("lba");
+        assert!(is_right || mapping.status == Status::NotDetermined, "{mapping:?}");
     }
 }
