@@ -485,7 +485,12 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// As [`Bench::burst`].
     pub(crate) fn trim_to(&mut self, end_bytes: u64) -> Result<bool, Interruption> {
-        for at in (0..end_bytes).step_by(TRIM_BYTES as usize) {
+        self.trim_range(0, end_bytes)
+    }
+
+    /// Trims from one offset to another, a part at a time. Returns false on a device without trim.
+    pub(crate) fn trim_range(&mut self, from_bytes: u64, end_bytes: u64) -> Result<bool, Interruption> {
+        for at in (from_bytes..end_bytes).step_by(TRIM_BYTES as usize) {
             if !self.trim(at, (end_bytes - at).min(TRIM_BYTES))? {
                 return Ok(false);
             }

@@ -12,7 +12,7 @@
 //! - *Mapping.* The same addresses are written three times, at other turns in the order of all writes. The ends of
 //!   chunks stay at their addresses, or at their turns.
 
-use crate::area::{Area, Chunk};
+use crate::area::{Area, Chunk, PLACE_STEP_BYTES};
 use crate::bench::Bench;
 use crate::bus_time;
 use crate::busy_rows;
@@ -85,28 +85,56 @@ pub(crate) fn find(
     known: KnownFromReads<'_>,
 ) -> Result<Option<WriteRows>, Interruption> {
     let mut writer = Writer { area, page_bytes: 0, turn: 0, row_bytes: ROW_BYTES };
-    let found = match known.page_bytes {
-        Some(page_bytes) => Some(page_bytes),
-        None => page(bench, &mut writer)?,
-    };
-    let mut rows = None;
-    if let Some(page_bytes) = found {
-        writer.page_bytes = page_bytes;
-        let write_times = WriteTimes::measure(bench, &mut writer)?;
-        let chunk = match write_times {
-            Some(write_times) => measure(bench, &mut writer, write_times)?,
-            None => None,
-        };
-        let chunk = match chunk {
-            Some(found) => Some(found),
-            None => busy_rows::find(bench, &mut writer)?,
-        };
-        writer.align(bench, known, chunk.as_ref())?;
-        rows = Some(WriteRows { page_bytes, chunk: chunk.map(|found| found.boundaries(page_bytes)) });
+    let (mut page_bytes, mut chunk) = look(bench, &mut writer, known.page_bytes)?;
+    if chunk.is_none() && spare_collection(bench, &mut writer)? {
+        (page_bytes, chunk) = look(bench, &mut writer, page_bytes)?;
     }
+    let rows = match page_bytes {
+        Some(page_bytes) => {
+            writer.align(bench, area, known, chunk.as_ref())?;
+            Some(WriteRows { page_bytes, chunk: chunk.map(|found| found.boundaries(page_bytes)) })
+        }
+        None => None,
+    };
     let fill_bytes = known.fill_bytes;
     bench.fill_durably(area.offset_bytes, area.length_bytes, fill_bytes)?;
     Ok(rows)
+}
+
+/// Looks for the page, unless it is known, and for chunks.
+fn look(
+    bench: &mut Bench<'_>,
+    writer: &mut Writer,
+    known_page: Option<u64>,
+) -> Result<(Option<u64>, Option<FoundChunks>), Interruption> {
+    let found = match known_page {
+        Some(page_bytes) => Some(page_bytes),
+        None => page(bench, writer)?,
+    };
+    let Some(page_bytes) = found else { return Ok((None, None)) };
+    writer.page_bytes = page_bytes;
+    let chunk = match WriteTimes::measure(bench, writer)? {
+        Some(write_times) => measure(bench, writer, write_times)?,
+        None => None,
+    };
+    let chunk = match chunk {
+        Some(found) => Some(found),
+        None => busy_rows::find(bench, writer)?,
+    };
+    Ok((found, chunk))
+}
+
+/// Trims the second half of the area, so that garbage collection has blocks to erase that hold nothing to move: pages
+/// that were written in order fill whole blocks. Leaves the first half to be written. Returns false where that is too
+/// small, or the device has no trim.
+fn spare_collection(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<bool, Interruption> {
+    let Area { offset_bytes, length_bytes } = writer.area;
+    let kept_bytes = length_bytes / 2 / PLACE_STEP_BYTES * PLACE_STEP_BYTES;
+    if kept_bytes < 2 * PLACE_STEP_BYTES {
+        return Ok(false);
+    }
+    writer.area = Area { offset_bytes, length_bytes: kept_bytes };
+    bench.trim_range(offset_bytes + kept_bytes, offset_bytes + length_bytes)
 }
 
 /// Returns the page size from writes of two sectors, or of whole pages.
@@ -227,6 +255,7 @@ impl Writer {
     fn align(
         &mut self,
         bench: &mut Bench<'_>,
+        filled: Area,
         known: KnownFromReads<'_>,
         found: Option<&FoundChunks>,
     ) -> Result<(), Interruption> {
@@ -236,7 +265,7 @@ impl Writer {
                 (ends.period, ends.phase)
             }
             (_, Some(chunk)) if chunk.size_bytes.is_multiple_of(self.page_bytes) => {
-                let (period, filled) = (pages(chunk.size_bytes), pages(self.area.length_bytes));
+                let (period, filled) = (pages(chunk.size_bytes), pages(filled.length_bytes));
                 (period, (period - filled % period) % period)
             }
             _ => return Ok(()),

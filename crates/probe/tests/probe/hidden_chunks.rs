@@ -57,6 +57,16 @@ fn chunk_of_one_page_is_found_beside_garbage_collection() {
     assert_eq!(number(&result, Feature::ChunkSize), Some(2048), "{:#?}", result.findings);
 }
 
+/// Garbage collection delays most of the writes of two pages until it has blocks that hold nothing.
+#[test]
+fn chunk_is_found_once_collection_moves_no_pages() {
+    for seed in [1, 254] {
+        let text = include_str!("drives/full-and-collecting.toml");
+        let result = structure_of(Drive::new(&profile::parse("drawn", text, &[]).unwrap(), Seed(seed)));
+        assert_eq!(number(&result, Feature::ChunkSize), Some(131_072), "{:#?}", result.findings);
+    }
+}
+
 const COLLECTING: &str = r#"
 name = "collecting"
 capacity = "304283648B"
