@@ -12,7 +12,7 @@ use crate::area::Area;
 use crate::bench::Bench;
 use crate::bus_time;
 use crate::error::Interruption;
-use crate::pattern::{Point, point};
+use crate::pattern::{Point, median, point};
 use flashlane_base::Duration;
 use flashlane_result::probe::Finding;
 use flashlane_result::{Axis, Figure, Series};
@@ -22,6 +22,13 @@ use flashlane_workload::Access;
 const TURNS: usize = 5;
 /// Reads of each stream; the first half only lets the drive detect the stream.
 const READS: u64 = 32;
+/// Most reads that are slow of several streams, as a share of all, beyond those of a single one.
+const SLOW_MAX: f64 = 0.25;
+/// Number of streams from which on a cache counts, and most of them of which it holds the second page.
+const FEW: u64 = 8;
+const CACHED_MAX: f64 = 0.02;
+/// Places that are tried for the start of a stream, most of which may be in a buffer.
+const STARTS_MAX: usize = 16;
 /// Maximum number of streams tried.
 const STREAMS_MAX: u64 = 64;
 /// Sequential reads below the first share of a random read's latency were prefetched, those above the second were not.
@@ -38,7 +45,7 @@ pub(crate) fn find(
 ) -> Result<(Finding, Figure), Interruption> {
     let first = random_latency(bench, area, page, Duration::ZERO)?;
     let pause = Duration::from_ns((2e3 * first.value) as u64);
-    let reader = Reader { area, page, pause };
+    let reader = Reader { area, page, pause, random_us: first.value };
     let compared = Compared::measure(bench, &reader)?;
     let (random, one) = (compared.random, compared.sequential_us);
     let mut curve = vec![(1.0, one)];
@@ -62,12 +69,15 @@ pub(crate) fn find(
         ))
     } else {
         let limit = compared.streams_followed(bench, &reader, &mut curve)?;
-        let StreamLimit { followed, lost } = limit;
+        let StreamLimit { followed, lost, is_cached } = limit;
         let seen = format!(
             "sequential reads of {followed} interleaved streams come in {one:.1} µs where random ones take {:.1} µs",
             random.value
         );
         match lost {
+            Some(_) if is_cached => Finding::not_determined(format!(
+                "{seen}; but a cache held some of what they read, and these leave others to be followed"
+            )),
             Some(lost) => Finding::found(followed, 0.95, format!("{seen}; with {lost} they do not")),
             // Readahead may follow more, or a cache hold all that they read.
             None => Finding::not_determined(format!("{seen}; more were not tried")),
@@ -81,6 +91,8 @@ struct Reader {
     area: Area,
     page: u64,
     pause: Duration,
+    /// A random read of flash, in microseconds.
+    random_us: f64,
 }
 
 impl Reader {
@@ -88,8 +100,28 @@ impl Reader {
         random_latency(bench, self.area, self.page, self.pause)
     }
 
-    fn sequential(&self, bench: &mut Bench<'_>, streams: u64) -> Result<Point, Interruption> {
-        sequential_latency(bench, self.area, self.page, streams, self.pause)
+    fn sequential(&self, bench: &mut Bench<'_>, streams: u64) -> Result<Sequential, Interruption> {
+        sequential_latency(bench, self, streams)
+    }
+
+    fn read(&self, bench: &mut Bench<'_>, page: u64) -> Result<f64, Interruption> {
+        bench.pause(self.pause);
+        let at = self.area.offset_bytes + page * self.page;
+        bench.one(Access::read(at, self.page)).map(|latency| latency.as_us_f64())
+    }
+
+    /// Reads the first page of a stream within `share` pages from the `first` on. Returns it: one that comes from flash,
+    /// unless all that were tried do not. A stream in a buffer, or in what was read ahead before, is none to follow.
+    fn begin(&self, bench: &mut Bench<'_>, first: u64, share: u64) -> Result<u64, Interruption> {
+        let slack = share.saturating_sub(2 * READS).max(1);
+        let mut start = first;
+        for _ in 0..STARTS_MAX {
+            start = first + bench.random().below(slack);
+            if self.read(bench, start)? >= FETCHED * self.random_us {
+                break;
+            }
+        }
+        Ok(start)
     }
 }
 
@@ -99,20 +131,33 @@ struct Compared {
     sequential_us: f64,
     fastest_random_us: f64,
     slowest_sequential_us: f64,
+    /// All sequential reads.
+    all_us: Vec<f64>,
+}
+
+/// Latencies of the second half of the reads of interleaved streams, in microseconds, and the share of the streams of
+/// which the second read was answered from memory.
+struct Sequential {
+    times: Vec<f64>,
+    cached: f64,
 }
 
 /// The most streams that a drive follows, and the fewest with which it no longer does, if any were tried.
 struct StreamLimit {
     followed: u64,
     lost: Option<u64>,
+    /// Whether a cache held some of what the streams read.
+    is_cached: bool,
 }
 
 impl Compared {
     fn measure(bench: &mut Bench<'_>, reader: &Reader) -> Result<Self, Interruption> {
-        let (mut random, mut sequential) = (Vec::new(), Vec::new());
+        let (mut random, mut sequential, mut all) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..TURNS {
             random.push(reader.random(bench)?);
-            sequential.push(reader.sequential(bench, 1)?.value);
+            let mut times = reader.sequential(bench, 1)?.times;
+            all.extend_from_slice(&times);
+            sequential.push(point(&mut times).value);
         }
         let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / TURNS as f64;
         Ok(Self {
@@ -123,7 +168,23 @@ impl Compared {
             sequential_us: mean(&mut sequential.iter().copied()),
             fastest_random_us: random.iter().map(|turn| turn.value).fold(f64::INFINITY, f64::min),
             slowest_sequential_us: sequential.iter().copied().fold(0.0, f64::max),
+            all_us: all,
         })
+    }
+
+    /// Halfway from sequential reads to random ones, in microseconds.
+    fn middle_us(&self) -> f64 {
+        f64::midpoint(self.sequential_us, self.random.value)
+    }
+
+    /// Returns whether reads of several streams are as those of one: most are fast, and about as many as of one stream.
+    /// Where a cache holds parts of some streams, these are fast and leave others to be followed.
+    fn are_followed(&self, times: &[f64]) -> bool {
+        let fast_share = |times: &[f64]| {
+            times.iter().filter(|took_us| **took_us < self.middle_us()).count() as f64 / times.len() as f64
+        };
+        point(&mut times.to_vec()).value < self.middle_us()
+            && fast_share(times) > fast_share(&self.all_us) - SLOW_MAX
     }
 
     /// Returns whether sequential reads are faster than random ones in every turn, and not by chance.
@@ -141,21 +202,24 @@ impl Compared {
         reader: &Reader,
         curve: &mut Vec<(f64, f64)>,
     ) -> Result<StreamLimit, Interruption> {
-        let middle = (self.sequential_us + self.random.value) / 2.0;
         let most = STREAMS_MAX.min(reader.area.length_bytes / (2 * READS * reader.page)).max(1);
-        let (mut followed, mut lost) = (1, most + 1);
+        let (mut followed, mut lost, mut is_cached) = (1, most + 1, false);
         while lost - followed > 1 {
             // Doubling first, since few streams are usual.
             let next = if lost > most { (followed * 2).min(most) } else { (followed + lost) / 2 };
             // The median of three: a stream may hit data that an earlier one left in the drive's cache.
-            let mut times = Vec::new();
+            let (mut rounds, mut cached_at) = (Vec::new(), Vec::new());
             for _ in 0..3 {
-                times.push(reader.sequential(bench, next)?.value);
+                let Sequential { mut times, cached } = reader.sequential(bench, next)?;
+                cached_at.push(cached);
+                rounds.push((self.are_followed(&times), point(&mut times).value));
             }
-            times.sort_unstable_by(f64::total_cmp);
-            let median = times[1];
-            curve.push((next as f64, median));
-            if median < middle {
+            let are_followed = rounds.iter().filter(|(are_followed, _)| *are_followed).count() >= 2;
+            rounds.sort_unstable_by(|one, other| one.1.total_cmp(&other.1));
+            curve.push((next as f64, rounds[1].1));
+            // Of few streams none need be cached.
+            is_cached |= next >= FEW && median(&cached_at) > CACHED_MAX;
+            if are_followed {
                 followed = next;
                 if next == most {
                     break;
@@ -164,7 +228,7 @@ impl Compared {
                 lost = next;
             }
         }
-        Ok(StreamLimit { followed, lost: (lost <= most).then_some(lost) })
+        Ok(StreamLimit { followed, lost: (lost <= most).then_some(lost), is_cached })
     }
 }
 
@@ -208,25 +272,26 @@ fn random_latency(
 /// Measures the second half of the reads of `streams` interleaved readers.
 fn sequential_latency(
     bench: &mut Bench<'_>,
-    area: Area,
-    page: u64,
+    reader: &Reader,
     streams: u64,
-    pause: Duration,
-) -> Result<Point, Interruption> {
-    let share = area.length_bytes / streams / page;
-    let slack = share.saturating_sub(2 * READS).max(1);
-    let starts: Vec<u64> = (0..streams).map(|s| s * share + bench.random().below(slack)).collect();
-    let mut times = Vec::new();
-    for i in 0..READS {
+) -> Result<Sequential, Interruption> {
+    let share = reader.area.length_bytes / streams / reader.page;
+    let mut starts = Vec::new();
+    for stream in 0..streams {
+        starts.push(reader.begin(bench, stream * share, share)?);
+    }
+    let (mut times, mut cached) = (Vec::new(), 0);
+    for i in 1..READS {
         for start in &starts {
-            bench.pause(pause);
-            let latency = bench.one(Access::read(area.offset_bytes + (start + i) * page, page))?;
+            let took_us = reader.read(bench, start + i)?;
             if i >= READS / 2 {
-                times.push(latency.as_us_f64());
+                times.push(took_us);
             }
+            // No drive reads ahead before the second read of a stream.
+            cached += usize::from(i == 1 && took_us < FETCHED * reader.random_us);
         }
     }
-    Ok(point(&mut times))
+    Ok(Sequential { times, cached: cached as f64 / streams as f64 })
 }
 
 #[cfg(test)]

@@ -159,6 +159,18 @@ fn wait_of_no_time_is_no_bus() {
     assert_right_or_open(&result, Feature::SubDomains, &[1]);
 }
 
+/// Single pages of streams, and whole streams, are in a buffer that keeps what is read: these are fast, and leave others
+/// to be followed.
+#[test]
+fn streams_in_a_buffer_are_not_followed() {
+    for seed in [1, 2] {
+        let result = structure_of(drawn(include_str!("drives/streams-beside-cached-pages.toml"), seed));
+        assert_right_or_open(&result, Feature::ReadaheadStreams, &[20]);
+        let result = structure_of(drawn(include_str!("drives/streams-beside-cached-streams.toml"), seed));
+        assert_right_or_open(&result, Feature::ReadaheadStreams, &[16]);
+    }
+}
+
 fn drawn(text: &str, seed: u64) -> Drive {
     Drive::new(&profile::parse("drawn", text, &[]).unwrap(), Seed(seed))
 }
