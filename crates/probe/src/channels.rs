@@ -143,6 +143,36 @@ pub(crate) fn of_either(pairs: [&[Pair]; 2], chunks: [usize; 2], deviation_us: f
     }
 }
 
+/// Pairs that took longer than others, by how the chunks of both are numbered, and channels that explain them.
+pub(crate) struct Late {
+    /// Number of all of them.
+    pub(crate) all: usize,
+    /// Of these, pairs that share one of the channels, at the place of the runs that explains most of them.
+    pub(crate) shared: usize,
+    /// Most pairs that are alike in another way: whose chunks differ by the same number of channels, which is not 0.
+    pub(crate) apart: usize,
+}
+
+impl Late {
+    /// Counts the pairs that took longer than `late_us`.
+    pub(crate) fn of(pairs: &[Pair], found: Channels, late_us: f64) -> Self {
+        let late: Vec<&Pair> = pairs.iter().filter(|pair| pair.took_us > late_us).collect();
+        let (run, channels) = (found.run.max(1), found.count);
+        let apart = |pair: &Pair, offset: usize| {
+            let [one, other] = [pair.one, pair.other].map(|chunk| (chunk + offset) / run);
+            (other + channels - one % channels) % channels
+        };
+        let by_offset = (0..run).map(|offset| {
+            let mut counts = vec![0; channels];
+            late.iter().for_each(|pair| counts[apart(pair, offset)] += 1);
+            (counts[0], counts[1..].iter().copied().max().unwrap_or(0))
+        });
+        let (shared, apart) =
+            by_offset.fold((0, 0), |most, counts| (most.0.max(counts.0), most.1.max(counts.1)));
+        Self { all: late.len(), shared, apart }
+    }
+}
+
 fn holds_whole_dies(dies: Dies, run: usize, channels: usize) -> bool {
     dies.count().is_multiple_of(channels) && dies.period().is_multiple_of(run * channels)
 }

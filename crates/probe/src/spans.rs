@@ -17,6 +17,7 @@ use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::bus_time::BusTime;
 use crate::channels::Channels;
+use crate::dies::PLANES_MAX;
 use crate::error::Interruption;
 use crate::pattern;
 use flashlane_workload::Access;
@@ -236,7 +237,8 @@ impl Costs {
         let is_explained = best.left.sqrt() < UNEXPLAINED * chunk_bus_us;
         let is_only = all.iter().all(|other| other.pattern == best.pattern || other.is_refuted_by(best))
             && self.without_buses(spans).iter().all(|other| other.is_refuted_by(best));
-        let recurs = run * channels + (run * channels / 4).max(LENGTHS_MIN) <= longest;
+        let turn = run * channels;
+        let recurs = self.least_turns() * turn + (turn / 4).max(LENGTHS_MIN) <= longest;
         let is_one = match channels {
             1 => self.is_no_long_run(spans, best),
             _ => self.differs_from_link(channels) && best.has_steps(spans),
@@ -251,6 +253,14 @@ impl Costs {
 }
 
 impl Costs {
+    /// Returns the number of turns of the channels that reads have to cover. Where a die takes longer for a chunk than a
+    /// bus for two, a second die on a channel need not show, and chunks on the planes of a die that read at once take a
+    /// transfer each: they look like channels until all planes are read.
+    fn least_turns(&self) -> usize {
+        let is_hidden = self.chunk_us - self.link_us > 2.0 * self.chunk_pages * self.bus_us[1];
+        if is_hidden { PLANES_MAX } else { 1 }
+    }
+
     /// Returns what is left where no bus is waited for: by dies that recur, each of which takes its chunks one after
     /// the other, if that takes longer than their transfers; last by dies that do not recur, so that only the link is
     /// waited for.

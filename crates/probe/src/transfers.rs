@@ -22,7 +22,7 @@
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::bus_time::BusTime;
-use crate::channels::{self, Channels};
+use crate::channels::{self, Channels, Late};
 use crate::dies::Dies;
 use crate::error::Interruption;
 use crate::mapping::Policy;
@@ -55,6 +55,10 @@ const QUIET: f64 = 0.7;
 const NOISY: f64 = 5.0;
 /// A read that differs by more than this number of deviations waited for something else, or came from memory.
 const DEVIATIONS: f64 = 8.0;
+/// Without known dies, least share of the reads that waited which are on the channel of their page, where reads that did
+/// not wait are this number of deviations below: others would show more channels or fewer, or chunks counted wrongly.
+const EXPLAINED: f64 = 0.92;
+const LATE_DEVIATIONS: f64 = 3.0;
 /// Standard errors of a wait of all reads.
 const STANDARD_ERRORS: f64 = 8.0;
 
@@ -274,7 +278,15 @@ impl Search<'_> {
                 let [by_address, by_turn] =
                     [Policy::Lba, Policy::WriteOrder].map(|policy| pairs_by(samples, policy));
                 let ((one, chunks), (other, others)) = by_address.zip(by_turn)?;
-                channels::of_either([&one, &other], [chunks, others], self.alone.error)
+                let found = channels::of_either([&one, &other], [chunks, others], self.alone.error)?;
+                let late_us = self.alone.value + found.step_us / 2.0;
+                // Where reads vary by less than half of the wait, it is seen which of them waited.
+                let is_told = found.step_us > 2.0 * LATE_DEVIATIONS * self.alone.error;
+                let late = [&one, &other].map(|pairs| Late::of(pairs, found, late_us));
+                let [shared, apart] = [|late: &Late| late.shared, |late: &Late| late.apart]
+                    .map(|count| late.iter().map(count).max().unwrap_or(0));
+                let is_explained = shared as f64 >= EXPLAINED * late[0].all as f64 && shared >= apart;
+                (!is_told || is_explained).then_some(found)
             }
         };
         // Of those on a channel at least half are not on the die of the page. Reads that are no transfer apart may

@@ -2,7 +2,9 @@
 
 use crate::known::{made, made_in_order};
 use crate::{assert_right_or_open, number, structure_of};
+use flashlane_base::Seed;
 use flashlane_probe::{Feature, ProbeResult, Status};
+use flashlane_sim::{Drive, profile};
 
 const RUNS_OF_TWO: &str = r#"["package", "channel", "die", "plane"]"#;
 /// A page takes 20 µs on the link and 7 µs on a bus.
@@ -88,4 +90,37 @@ fn busy_buses_are_seen_one_request_at_a_time() {
         assert_eq!(number(&result, Feature::InterleavingDegree), Some(6), "{:#?}", result.findings);
         assert_right_or_open(&result, Feature::SubDomains, &[2]);
     }
+}
+
+/// The arrays of a die take longer for a chunk than a bus for seven, and its planes are read at once: the one step that
+/// reads of 26 chunks show is that of a second plane.
+#[test]
+fn second_planes_behind_slow_arrays_show_no_channels() {
+    let result = drawn(include_str!("drives/planes-behind-slow-arrays.toml"), 1);
+    assert_right_or_open(&result, Feature::InterleavingDegree, &[12]);
+}
+
+/// Of two dies on a channel a read waits for the transfer to the other one only. By the addresses, which follow their
+/// turns at some distance, most of those that wait lie sixteen chunks apart.
+#[test]
+fn waits_that_a_pattern_leaves_unexplained_refute_it() {
+    for seed in [1, 2] {
+        let result = drawn(include_str!("drives/two-dies-per-channel.toml"), seed);
+        assert_right_or_open(&result, Feature::InterleavingDegree, &[8]);
+    }
+}
+
+/// A buffer has read the rest of both pages before it programs them, so that one transfer is over when the second page
+/// comes.
+#[test]
+fn pages_that_a_buffer_has_read_refute_no_channels() {
+    for seed in [1, 5] {
+        let result = drawn(include_str!("drives/dies-behind-a-buffer.toml"), seed);
+        assert_right_or_open(&result, Feature::InterleavingDegree, &[12]);
+        assert_right_or_open(&result, Feature::SubDomains, &[3, 6]);
+    }
+}
+
+fn drawn(text: &str, seed: u64) -> ProbeResult {
+    structure_of(Drive::new(&profile::parse("drawn", text, &[]).unwrap(), Seed(seed)))
 }
