@@ -32,7 +32,7 @@ pub(crate) struct Bend {
 /// Finds the bend of the shortest prefix of the curve that has one: on a long straight curve a small buffer's bend
 /// would have little weight.
 ///
-/// A plain write and a durable one take these times on an idle drive.
+/// A plain write and the shortest durable one take these times on an idle drive.
 pub(crate) fn bend(times: &[f64], plain_us: f64, durable_us: f64) -> Option<Bend> {
     if let Some(stall) = stall(times, plain_us, durable_us) {
         return Some(stall);

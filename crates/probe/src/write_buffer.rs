@@ -64,7 +64,7 @@ pub(crate) fn find(
 ) -> Result<(Finding, Option<Figure>), Interruption> {
     let sector = bench.sector_bytes();
     let write_times = WriteTimes::measure(bench, target.area, sector)?;
-    let WriteTimes { plain_us: plain, durable_us: durable } = write_times;
+    let WriteTimes { plain_us: plain, durable_us: durable, .. } = write_times;
     if durable < LATER * plain {
         let evidence = format!(
             "a write takes {plain:.1} µs, and {durable:.1} µs where it must be on flash: no sooner without"

@@ -52,6 +52,9 @@ const DIFFER: usize = 10;
 const ALONE: f64 = 0.15;
 /// A program takes at least this multiple of a page's time on a bus: otherwise what recurs may be channels.
 const OF_BUS: f64 = 1.3;
+/// Writes that begin in the middle of a chunk take this share of those of whole chunks at most, as half of a chunk is
+/// programmed beside the other.
+const OF_WHOLE: f64 = 0.75;
 /// Times of a program that are tried between their limits, where chunks are of one page.
 const PROGRAMS: usize = 5;
 
@@ -226,6 +229,9 @@ impl Trial<'_> {
         let [page_us, chunk_us] = [writes, chunks].map(|times| pattern::undelayed(&times));
         let [read, page_read] = [reads, page_reads].map(|mut times| pattern::point(&mut times));
         let least_us = page_us - page_read.value - 4.0 * page_read.error;
+        if !self.begins_chunks(bench, chunk_us)? {
+            return Ok(None);
+        }
         let count = self.chunk_pages() as f64;
         let step_us = match self.chunk_pages() {
             1 => [least_us, page_us],
@@ -238,6 +244,28 @@ impl Trial<'_> {
         };
         let is_program = step_us[0] > OF_BUS * bus_us * count && step_us[0] > 0.0;
         Ok(is_program.then_some(Costs { chunk_us, step_us }))
+    }
+
+    /// Returns whether writes of a chunk are each on one die, as they take longer than writes that begin in the middle of
+    /// one. Where garbage collection takes turns in the order of writes, chunks are counted wrongly.
+    fn begins_chunks(&mut self, bench: &mut Bench<'_>, chunk_us: f64) -> Result<bool, Interruption> {
+        let (pages, page_bytes) = (self.chunk_pages(), self.pages.page_bytes);
+        if pages == 1 {
+            return Ok(true);
+        }
+        let parts = [pages / 2, pages - pages / 2].map(|part| part * page_bytes);
+        let Rewritten { area, chunk, .. } = self.pages;
+        let start = area.chunk_start(chunk, 0);
+        let writes = REFERENCE / 4;
+        bench.durable_write(start, parts[0])?;
+        let mut times = Vec::new();
+        for nth in 0..writes {
+            let at = start + parts[0] + nth % (self.chunks as u64 - 2) * chunk.size_bytes;
+            times.push(bench.durable_write(at, chunk.size_bytes)?.as_us_f64());
+        }
+        bench.durable_write(start, parts[1])?;
+        self.pages.count((1 + writes) * pages);
+        Ok(pattern::undelayed(&times) < OF_WHOLE * chunk_us)
     }
 
     /// Returns whether the page that is written next begins a chunk, if places follow from the order of writes.

@@ -31,3 +31,25 @@ fn few_undelayed_writes_show_no_mapping_and_no_chunk() {
         assert!(is_right || mapping.status == Status::NotDetermined, "{mapping:?}");
     }
 }
+
+/// Garbage collection takes turns in the order of writes, so that each write of a chunk is on two dies, and six dies
+/// look like three.
+#[test]
+fn writes_of_two_half_chunks_show_no_dies() {
+    for seed in [1, 3] {
+        let result = probed(include_str!("drives/chunks-counted-off-by-half.toml"), seed);
+        assert_right_or_open(&result, Feature::InterleavingDegree, &[6]);
+        assert_right_or_open(&result, Feature::SubDomains, &[1]);
+    }
+}
+
+/// Most durable writes wait for five programs. Flash has programmed pages before a buffer is full that fills in less.
+#[test]
+fn pages_programmed_before_a_delayed_write_are_not_in_the_buffer() {
+    for seed in [1, 577] {
+        let result = probed(include_str!("drives/buffer-beside-collection.toml"), seed);
+        let found = result.finding(Feature::WriteBuffer).unwrap().number();
+        let is_near = |bytes: u64| (bytes as f64 / 395_264.0 - 1.0).abs() < 0.1;
+        assert!(found.is_none_or(is_near), "{found:?}");
+    }
+}
