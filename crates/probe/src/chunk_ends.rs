@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Least number of ends of chunks.
-pub(crate) const ENDS_MIN: usize = 3;
+const ENDS_MIN: usize = 3;
 /// Share of the ends of chunks at which garbage collection may hide that a write is fast.
 const HIDDEN: f64 = 0.1;
 /// Share of fast requests that may be none of the ends of chunks: garbage collection delays what they would wait for.

@@ -17,7 +17,7 @@
 //!
 //! | finding | experiments, in this order, until it is found |
 //! | --- | --- |
-//! | chunk, page | `chunk`: pairs of reads, then single reads; `verify` looks whether boundaries recur. By writes: `write_rows`, `busy_rows`, with `rewritten`, `chunk_ends`, `page_ends` |
+//! | chunk, page | `chunk`: pairs of reads, then single reads; `verify` looks whether boundaries recur. By writes: `written_page`, `write_rows`, `busy_rows`, with `rewritten`, `chunk_ends`, `page_ends` |
 //! | interleaving degree, sub-domains | `layout` has the order: `stripe`, `busy_dies`, `residues`, `channels` (`sector_channels` where a page is a sector), `transfers`, `busy_buses`; then `larger_area`, `spans`, `write_spans` |
 //! | the same with one request at a time | `one_at_a_time`: `written_pairs`, `spans`, `write_spans` |
 //! | the same without a chunk | `single_die` |
@@ -102,6 +102,7 @@ mod write_buffer;
 mod write_rows;
 mod write_spans;
 mod writes;
+mod written_page;
 mod written_pairs;
 
 pub use error::{Interruption, ProbeError};

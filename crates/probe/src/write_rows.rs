@@ -16,45 +16,34 @@ use crate::area::{Area, Chunk, PLACE_STEP_BYTES};
 use crate::bench::Bench;
 use crate::bus_time;
 use crate::busy_rows;
-use crate::chunk_ends::{ENDS_MIN, Ends};
+use crate::chunk_ends::Ends;
 use crate::error::Interruption;
 use crate::flash_read;
 use crate::mapping::Policy;
-use crate::numbers;
-use crate::page_ends;
-use crate::pattern::{self, Point};
-use crate::repetitions::{repeat, samples};
+use crate::pattern;
+use crate::written_page;
 use flashlane_workload::Access;
 use std::collections::BTreeSet;
 
 /// Reach of the search for pages: several pages of the largest usual size.
 pub(crate) const PAGES_REACH_BYTES: u64 = 64 * 1024;
-/// Writes at each place of that search.
-const PAGE_WRITES: usize = 12;
-/// Writes of whole pages, of each size, at first and where these leave it open whether a page is one sector.
-const WHOLE_WRITES: [usize; 2] = [600, 2400];
-/// Largest usual page.
-const LARGEST_PAGE_BYTES: u64 = 16 * 1024;
-/// Least share of writes that take two programs where a page ends: at half of the turns a chunk of two pages ends as
-/// well.
-const ENDS: f64 = 0.25;
+/// Slow requests, at least, where the other mapping predicts ends of chunks; and a third as many as ends.
+const LEAST_REFUTING: usize = 2;
 /// Bytes of a row: four chunks of 1 MiB, and a part of one.
 const ROW_BYTES: u64 = 9 << 19;
 const ROW_PAGES_MIN: u64 = 256;
 /// Factor of the length of a row that shows too few ends of chunks.
 pub(crate) const LONGER: u64 = 4;
 /// Writes of a reference.
-const REFERENCE: usize = 48;
+pub(crate) const REFERENCE: usize = 48;
 /// Times differ from this number of standard deviations, and from this share, on.
 const DEVIATIONS: f64 = 6.0;
 const SHARE: f64 = 0.02;
 /// Two programs, one after the other, take at least this multiple of the time of one write, and at most the other one.
-const RATIO_MIN: f64 = 1.3;
-const RATIO_MAX: f64 = 2.3;
+pub(crate) const RATIO_MIN: f64 = 1.3;
+pub(crate) const RATIO_MAX: f64 = 2.3;
 /// Half of a program is at least this number of standard deviations: few requests that wait for one seem not to.
 const HALF_DEVIATIONS: f64 = 3.0;
-/// Standard errors of a bound.
-const STANDARD_ERRORS: f64 = 5.0;
 /// Least share of the requests of each row that wait for no second program where chunks are of one page: of larger
 /// chunks one of the rows ends at most every second request between two.
 const ALONE: f64 = 0.75;
@@ -109,7 +98,7 @@ fn look(
 ) -> Result<(Option<u64>, Option<FoundChunks>), Interruption> {
     let found = match known_page {
         Some(page_bytes) => Some(page_bytes),
-        None => page(bench, writer)?,
+        None => written_page::find(bench, writer)?,
     };
     let Some(page_bytes) = found else { return Ok((None, None)) };
     writer.page_bytes = page_bytes;
@@ -135,92 +124,6 @@ fn spare_collection(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<bool, 
     }
     writer.area = Area { offset_bytes, length_bytes: kept_bytes };
     bench.trim_range(offset_bytes + kept_bytes, offset_bytes + length_bytes)
-}
-
-/// Returns the page size from writes of two sectors, or of whole pages.
-fn page(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<u64>, Interruption> {
-    let sector = bench.unit_bytes(true);
-    let count = (PAGES_REACH_BYTES / sector) as usize;
-    let Some(single) = sector_writes(bench, writer, count as u64)? else { return Ok(None) };
-    // Without noise the second sector on the link would show, and be taken for a program.
-    let least_us = (single.value + single.least_difference()).max(RATIO_MIN * single.value);
-    let two_programs = least_us..RATIO_MAX * single.value;
-    let slow = samples(bench, count, PAGE_WRITES, |bench, k| {
-        let at = writer.place(bench) + k as u64 * sector;
-        let took = bench.durable_write(at, 2 * sector)?.as_us_f64();
-        Ok(f64::from(u8::from(two_programs.contains(&took))))
-    })?;
-    let is_end = |place: &Vec<f64>| place.iter().sum::<f64>() >= ENDS * PAGE_WRITES as f64;
-    let ends: Vec<usize> = (0..count).filter(|&k| is_end(&slow[k])).map(|k| k + 1).collect();
-    if ends.is_empty() {
-        return whole_page(bench, writer);
-    }
-    // Writes that become slower with time would seem to take two programs, wherever they end.
-    let later = sector_writes(bench, writer, count as u64)?;
-    if later.is_none_or(|later| two_programs.contains(&later.value)) {
-        return Ok(None);
-    }
-    let sectors = ends.iter().copied().fold(0, gcd);
-    if !page_ends::are_of_pages(&ends, sectors, count) {
-        return Ok(None);
-    }
-    writer.turn += (2 * REFERENCE + PAGE_WRITES * (count + count / sectors)) as u64;
-    Ok(Some(sectors as u64 * sector))
-}
-
-/// Measures writes of one sector among the first `count` of random places.
-fn sector_writes(bench: &mut Bench<'_>, writer: &Writer, count: u64) -> Result<Option<Spread>, Interruption> {
-    let sector = bench.unit_bytes(true);
-    let mut times = Vec::new();
-    for _ in 0..REFERENCE {
-        let at = writer.place(bench) + bench.random().below(count) * sector;
-        times.push(bench.durable_write(at, sector)?.as_us_f64());
-    }
-    Ok(Spread::of(times))
-}
-
-/// Returns the least size whose writes are faster at their own multiples than shifted by a sector: a page, which need
-/// not be read before it is written.
-fn whole_page(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<u64>, Interruption> {
-    for writes in WHOLE_WRITES {
-        let found = whole_page_of(bench, writer, writes)?;
-        if found.is_some() {
-            return Ok(found);
-        }
-    }
-    Ok(None)
-}
-
-fn whole_page_of(
-    bench: &mut Bench<'_>,
-    writer: &mut Writer,
-    writes: usize,
-) -> Result<Option<u64>, Interruption> {
-    let sector = bench.unit_bytes(true);
-    let sizes: Vec<u64> =
-        (0..).map(|power| sector << power).take_while(|size| 2 * size <= PAGES_REACH_BYTES).collect();
-    let points = repeat(bench, 2 * sizes.len(), writes, |bench, kind| {
-        let at = writer.place(bench) + (kind % 2) as u64 * sector;
-        bench.durable_write(at, sizes[kind / 2]).map(|time| time.as_us_f64())
-    })?;
-    let saved: Vec<Point> = points
-        .chunks(2)
-        .map(|pair| Point { value: pair[1].value - pair[0].value, error: pair[0].error.hypot(pair[1].error) })
-        .collect();
-    let most_us = |size: usize| saved[size].value + STANDARD_ERRORS * saved[size].error;
-    let saves =
-        |size: &usize| saved[*size].value > pattern::least_height(points[2 * size].value, saved[*size].error);
-    let Some(found) = (0..sizes.len()).find(saves) else {
-        // A page of several sectors would save the read of at least one, in writes of each of its multiples.
-        let read_us = flash_read::longer_us(bench, writer)?.unwrap_or(0.0);
-        let is_refuted = |page: usize| (page..sizes.len()).any(|multiple| most_us(multiple) < 0.6 * read_us);
-        let is_sector = (1..sizes.len()).filter(|&page| sizes[page] <= LARGEST_PAGE_BYTES).all(is_refuted);
-        return Ok(is_sector.then_some(sector));
-    };
-    // Its double saves as well, but longer writes wait for many programs, which hides it. What is shorter saves
-    // nothing.
-    let is_least = (0..found).all(|size| most_us(size) < 0.5 * saved[found].value);
-    Ok((is_least && found + 1 < sizes.len() && saves(&(found + 1))).then(|| sizes[found]))
 }
 
 /// Writes pages, and counts them: a drive that places pages in the order of writes places this many.
@@ -347,22 +250,22 @@ impl WriteTimes {
 
 /// Median of times, and their standard deviation from those around it.
 #[derive(Clone, Copy)]
-struct Spread {
-    value: f64,
+pub(crate) struct Spread {
+    pub(crate) value: f64,
     /// The eighth that few others undercut: garbage collection may delay most writes.
     low: f64,
     sigma: f64,
 }
 
 impl Spread {
-    fn of(mut times: Vec<f64>) -> Option<Self> {
+    pub(crate) fn of(mut times: Vec<f64>) -> Option<Self> {
         times.sort_unstable_by(f64::total_cmp);
         let n = times.len();
         let value = *times.get(n / 2)?;
         Some(Self { value, low: times[n / 8], sigma: (times[n * 3 / 4] - times[n / 4]) / 1.349 })
     }
 
-    fn least_difference(self) -> f64 {
+    pub(crate) fn least_difference(self) -> f64 {
         (DEVIATIONS * self.sigma).max(SHARE * self.value)
     }
 }
@@ -534,7 +437,7 @@ impl Rows {
         let phases: BTreeSet<u64> = at_ends.map(|sample| other(sample) % ends.period).collect();
         let slow =
             |phase: &u64| self.slow.iter().filter(|sample| other(sample) % ends.period == *phase).count();
-        phases.iter().map(slow).sum::<usize>() >= ENDS_MIN.max(ends.seen / 2)
+        phases.iter().map(slow).sum::<usize>() >= LEAST_REFUTING.max(ends.seen / 3)
     }
 
     /// Returns the distance of the fast requests by a key, if nearly all lie a whole number of distances apart, and
@@ -544,10 +447,6 @@ impl Rows {
             [&self.fast, &self.slow].map(|samples| samples.iter().map(&key).collect::<Vec<_>>());
         Ends::find(&fast, &slow)
     }
-}
-
-fn gcd(a: usize, b: usize) -> usize {
-    numbers::gcd(a as u64, b as u64) as usize
 }
 
 #[cfg(test)]

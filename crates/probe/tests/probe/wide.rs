@@ -3,7 +3,9 @@
 
 use crate::known::{assert_layout, made, made_in_order, made_with_seed};
 use crate::{assert_right_or_open, number, structure_of};
+use flashlane_base::Seed;
 use flashlane_probe::{Feature, Status};
+use flashlane_sim::{Drive, profile};
 
 /// Erase blocks of 1 MiB.
 const LARGE_BLOCKS: [(&str, &str); 2] = [("pages", "256"), ("blocks", "80")];
@@ -519,5 +521,15 @@ fn packages_of_a_channel_are_no_die() {
             structure_of(made_with_seed(r#"["package", "channel", "plane", "die"]"#, &overrides, seed));
         assert_right_or_open(&result, Feature::InterleavingDegree, &[4]);
         assert_right_or_open(&result, Feature::SubDomains, &[8]);
+    }
+}
+
+/// Pages of 12 KiB begin at multiples of three powers of two only.
+#[test]
+fn pages_of_three_powers_of_two_are_found() {
+    let text = include_str!("drives/pages-of-12-kib.toml");
+    for seed in [0, 1] {
+        let result = structure_of(Drive::new(&profile::parse("drawn", text, &[]).unwrap(), Seed(seed)));
+        assert_eq!(number(&result, Feature::PageSize), Some(12_288), "{:#?}", result.findings);
     }
 }
