@@ -102,8 +102,8 @@ impl Search<'_> {
     fn by_writes(&self, bench: &mut Bench<'_>) -> Result<Buses, Interruption> {
         let unit = bench.unit_bytes(true);
         let begins_late = bench.second_write_begins_late(|| self.area.chunk_start(self.chunk, 0), unit)?;
-        // Of two transfers, those of a write that begins late may wait for the rest only; and a buffer may read the rest
-        // of a page long before it programs it.
+        // Of two transfers, those of a write that begins late may wait for the rest only; and a buffer may read the
+        // rest of a page long before it programs it.
         let transfers = if begins_late == Duration::ZERO { TRANSFERS } else { 1.0 };
         let transfers_us = transfers * self.bus.least_us;
         let command_us = if begins_late == Duration::ZERO { self.second_write_us(bench, unit)? } else { 0.0 };

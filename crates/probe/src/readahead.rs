@@ -110,8 +110,9 @@ impl Reader {
         bench.one(Access::read(at, self.page)).map(|latency| latency.as_us_f64())
     }
 
-    /// Reads the first page of a stream within `share` pages from the `first` on. Returns it: one that comes from flash,
-    /// unless all that were tried do not. A stream in a buffer, or in what was read ahead before, is none to follow.
+    /// Reads the first page of a stream within `share` pages from the `first` on. Returns it: one that comes from
+    /// flash, unless all that were tried do not. A stream in a buffer, or in what was read ahead before, is none to
+    /// follow.
     fn begin(&self, bench: &mut Bench<'_>, first: u64, share: u64) -> Result<u64, Interruption> {
         let slack = share.saturating_sub(2 * READS).max(1);
         let mut start = first;

@@ -253,9 +253,9 @@ impl Costs {
 }
 
 impl Costs {
-    /// Returns the number of turns of the channels that reads have to cover. Where a die takes longer for a chunk than a
-    /// bus for two, a second die on a channel need not show, and chunks on the planes of a die that read at once take a
-    /// transfer each: they look like channels until all planes are read.
+    /// Returns the number of turns of the channels that reads have to cover. Where a die takes longer for a chunk than
+    /// a bus for two, a second die on a channel need not show, and chunks on the planes of a die that read at once take
+    /// a transfer each: they look like channels until all planes are read.
     fn least_turns(&self) -> usize {
         let is_hidden = self.chunk_us - self.link_us > 2.0 * self.chunk_pages * self.bus_us[1];
         if is_hidden { PLANES_MAX } else { 1 }

@@ -55,8 +55,9 @@ const QUIET: f64 = 0.7;
 const NOISY: f64 = 5.0;
 /// A read that differs by more than this number of deviations waited for something else, or came from memory.
 const DEVIATIONS: f64 = 8.0;
-/// Without known dies, least share of the reads that waited which are on the channel of their page, where reads that did
-/// not wait are this number of deviations below: others would show more channels or fewer, or chunks counted wrongly.
+/// Without known dies, least share of the reads that waited which are on the channel of their page, where reads that
+/// did not wait are this number of deviations below: others would show more channels or fewer, or chunks counted
+/// wrongly.
 const EXPLAINED: f64 = 0.92;
 const LATE_DEVIATIONS: f64 = 3.0;
 /// Standard errors of a wait of all reads.

@@ -246,8 +246,8 @@ impl Trial<'_> {
         Ok(is_program.then_some(Costs { chunk_us, step_us }))
     }
 
-    /// Returns whether writes of a chunk are each on one die, as they take longer than writes that begin in the middle of
-    /// one. Where garbage collection takes turns in the order of writes, chunks are counted wrongly.
+    /// Returns whether writes of a chunk are each on one die, as they take longer than writes that begin in the middle
+    /// of one. Where garbage collection takes turns in the order of writes, chunks are counted wrongly.
     fn begins_chunks(&mut self, bench: &mut Bench<'_>, chunk_us: f64) -> Result<bool, Interruption> {
         let (pages, page_bytes) = (self.chunk_pages(), self.pages.page_bytes);
         if pages == 1 {

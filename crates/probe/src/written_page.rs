@@ -24,8 +24,8 @@ const LARGEST_PAGE_BYTES: u64 = 16 * 1024;
 /// Least share of writes that take two programs where a page ends: at half of the turns a chunk of two pages ends as
 /// well.
 const ENDS: f64 = 0.25;
-/// Pages may be a power of two or three times one. Of the latter the thirds that end no page do so less often than others
-/// by this factor.
+/// Pages may be a power of two or three times one. Of the latter the thirds that end no page do so less often than
+/// others by this factor.
 const THREE: u64 = 3;
 const OF_THIRDS: f64 = 4.0;
 /// Reads of sectors beside each other, and far apart.
@@ -72,8 +72,8 @@ pub(crate) fn find(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<
     Ok(Some(if is_third { THREE * page_bytes } else { page_bytes }))
 }
 
-/// Returns whether pages are three times as large as it seems: at places that are no multiples of three pages of a power
-/// of two, each third of such a page ends one in a third of the writes.
+/// Returns whether pages are three times as large as it seems: at places that are no multiples of three pages of a
+/// power of two, each third of such a page ends one in a third of the writes.
 fn is_third_of_page(
     bench: &mut Bench<'_>,
     writer: &mut Writer,
@@ -93,8 +93,8 @@ fn is_third_of_page(
         Ok(f64::from(u8::from(two_programs.contains(&took))))
     })?;
     writer.turn += (thirds * PAGE_WRITES) as u64 * 4 / 3;
-    // Of pages of this size, ends of chunks may be one of the three residues in places; of larger ones the others never end
-    // one, but for what garbage collection delays.
+    // Of pages of this size, ends of chunks may be one of the three residues in places; of larger ones the others never
+    // end one, but for what garbage collection delays.
     let share = |residue: u64| {
         let ends: Vec<f64> = (1..)
             .zip(&slow)
