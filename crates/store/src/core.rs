@@ -324,6 +324,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
+    /// Returns the number of snapshots that are not released.
+    #[cfg(test)]
+    pub(crate) fn live_snapshots(&self) -> usize {
+        self.snapshots.len()
+    }
+
     /// Begins to write all containers as patches.
     pub(crate) fn flush(&mut self) {
         if self.log.overwritten().is_some() {

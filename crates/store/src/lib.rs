@@ -12,6 +12,7 @@
 //! The header of `store.rs` lists the promises, that of `recovery.rs` why it holds after a power cut. Tables and files
 //! are crates over it, which have their keys in a [`space`] each.
 
+mod backup;
 mod builder;
 pub mod bytes;
 mod cache;
@@ -54,6 +55,7 @@ mod tests;
 pub mod text;
 mod writes;
 
+pub use backup::{Backup, BackupEntry, BackupError, BackupReader, is_backup};
 pub use bytes::end_of_prefix;
 pub use counters::Counters;
 pub use entries::Entries;

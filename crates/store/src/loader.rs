@@ -59,11 +59,28 @@ impl<'a, D: DataDevice, L: DataDevice> Loader<'a, D, L> {
     /// # Errors
     /// [`StoreError::Write`]: this pair is refused, and others may be taken.
     pub fn offer(&mut self, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
+        self.offer_until(key, value, None)
+    }
+
+    /// Hands a pair over as [`offer`](Self::offer), which expires at `expiry_ms`, in milliseconds of the calendar, if
+    /// given.
+    ///
+    /// # Errors
+    /// As of [`offer`](Self::offer).
+    pub fn offer_until(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        expiry_ms: Option<u64>,
+    ) -> Result<bool, StoreError> {
         if self.in_flight.len() >= IN_FLIGHT || self.keys.contains(key) {
             return Ok(false);
         }
         let mut batch = Batch::default();
-        batch.put(key, value);
+        match expiry_ms {
+            None => batch.put(key, value),
+            Some(expiry_ms) => batch.put_until(key, value, expiry_ms),
+        };
         match self.store.write(batch, self.durability) {
             Ok(ticket) => {
                 self.is_idle = false;

@@ -24,6 +24,11 @@ impl Snapshots {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.live.len()
+    }
+
     pub(crate) fn oldest(&self) -> Option<u64> {
         self.live.keys().next().copied()
     }

@@ -237,6 +237,11 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
         }
     }
 
+    /// Returns an operation if it has completed; it is then not [reaped](Self::reap).
+    pub fn take(&mut self, ticket: Ticket) -> Option<Finished> {
+        self.core.take(ticket)
+    }
+
     /// Waits for an operation that is pending.
     pub(crate) fn outcome(&mut self, ticket: Ticket) -> Outcome {
         self.wait(ticket).expect("an accepted operation completes").outcome

@@ -1,5 +1,6 @@
 //! Tests of the store on devices in memory: what it returns is compared with a map.
 
+mod backup;
 mod cache;
 mod copies;
 mod damaged;
