@@ -45,6 +45,14 @@ impl AtomicFile {
         &self.path
     }
 
+    /// Syncs what is written so far, so that the commit has less to sync.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.as_file().sync_data()
+    }
+
     /// Syncs the file and renames it to its path, which must not exist.
     ///
     /// # Errors

@@ -36,6 +36,8 @@ pub enum Kind {
     Session(SessionFn),
     /// On all keys.
     Keyspace(fn(&Request) -> Result<Job, CommandError>),
+    /// Begins a backup.
+    Backup,
     /// Of a transaction.
     Transaction(Verb),
     /// Refused, for this reason.

@@ -11,6 +11,7 @@
 //! - A command on all keys begins when no other is in flight; those that arrive after it wait in `waiting` until it has
 //!   begun.
 
+mod backup;
 mod commit;
 mod jobs;
 mod run;
@@ -18,6 +19,7 @@ mod run;
 mod tests;
 mod transactions;
 
+use self::backup::Backups;
 use crate::cache::Cache;
 use crate::cells::Cells;
 use crate::clients::Client;
@@ -45,6 +47,7 @@ use std::net::SocketAddr;
 enum Waiting {
     Command(SlotId, Work),
     Job(SlotId, Job),
+    Backup(SlotId),
 }
 
 /// Runs the commands of clients on a store.
@@ -65,6 +68,7 @@ pub struct Engine<D: DataDevice, L: DataDevice> {
     writes: Writes,
     watches: Watches,
     jobs: Jobs,
+    backups: Backups,
     finished: Vec<Finished>,
 }
 
@@ -88,6 +92,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             writes: Writes::default(),
             watches: Watches::default(),
             jobs,
+            backups: Backups::default(),
             finished: Vec::new(),
         }
     }
@@ -258,6 +263,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     }
 
     fn ended(&mut self, finished: Finished) {
+        let Some(finished) = self.backup_ended(finished) else { return };
         let ticket = finished.ticket;
         match finished.outcome {
             Outcome::Write(result) => {
@@ -312,6 +318,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
                 Ok(job) => self.admit(Waiting::Job(slot, job)),
                 Err(error) => self.answer(slot, |reply| reply.error(&error)),
             },
+            Kind::Backup => self.admit(Waiting::Backup(slot)),
             Kind::Refused(_) => unreachable!("it was refused"),
         }
     }

@@ -83,6 +83,13 @@ fn memory(state: &ServerState, status: &Status, out: &mut String) {
 fn persistence(state: &ServerState, _: &Status, out: &mut String) {
     line!(out, "loading:0");
     line!(out, "aof_enabled:1");
+    let backups = &state.backups;
+    line!(out, "rdb_bgsave_in_progress:{}", u8::from(backups.is_running));
+    line!(out, "rdb_last_save_time:{}", backups.last_ms.unwrap_or(0) / 1000);
+    line!(out, "rdb_last_bgsave_status:{}", if backups.failure.is_none() { "ok" } else { "err" });
+    if let Some(failure) = &backups.failure {
+        line!(out, "backup_failure:{failure}");
+    }
     line!(out, "durability:{}", format!("{:?}", state.options.durability).to_lowercase());
 }
 

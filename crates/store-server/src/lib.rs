@@ -4,6 +4,7 @@
 //! `network` connects it to clients. Both share one thread, which waits for the devices and the sockets in turn.
 //! `docs/store.md` lists the commands, and what differs from Redis.
 
+mod backups;
 mod cache;
 mod cells;
 mod clients;
@@ -28,6 +29,7 @@ mod watches;
 mod work;
 mod writes;
 
+pub use backups::{BackupFile, BackupState, BackupTarget};
 pub use engine::Engine;
 pub use flashlane_host::Address;
 pub use limits::Limits;

@@ -13,6 +13,7 @@
 mod pages;
 
 use self::pages::Pages;
+use crate::backups::BackupTarget;
 use crate::engine::Engine;
 use crate::server_state::{ServerOptions, ServerState};
 use crate::session::ClientId;
@@ -115,6 +116,11 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
             metrics: None,
             pages: Pages::new(FIRST_PAGE),
         })
+    }
+
+    /// Lets clients order backups (BGSAVE).
+    pub fn write_backups(&mut self, target: Box<dyn BackupTarget>) {
+        self.engine.write_backups(target);
     }
 
     /// Serves the page of metrics on an address too. Returns the address with the port that the system chose.

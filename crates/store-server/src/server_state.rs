@@ -1,5 +1,6 @@
 //! The server's options, time and counts: what commands see of it beside the store.
 
+use crate::backups::BackupState;
 use crate::limits::Limits;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_store::Durability;
@@ -69,6 +70,8 @@ pub struct ServerState {
     pub memory_bytes: usize,
     /// Bytes of values that are kept to be read again.
     pub cache_bytes: usize,
+    /// What is known of backups.
+    pub backups: BackupState,
     /// Commands that were answered, by name.
     pub commands: BTreeMap<&'static str, CommandStats>,
     /// Randomness of RANDOMKEY.
@@ -91,6 +94,7 @@ impl ServerState {
             clients_evicted: 0,
             memory_bytes: 0,
             cache_bytes: 0,
+            backups: BackupState::default(),
             commands: BTreeMap::new(),
             random,
         }

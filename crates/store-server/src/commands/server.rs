@@ -18,6 +18,14 @@ pub static COMMANDS: &[Spec] = &[
     Spec { name: "command", arity: -1, flags: STALE, keys: NONE, kind: Kind::Session(command) },
     Spec { name: "time", arity: 1, flags: &["fast"], keys: NONE, kind: Kind::Session(time) },
     Spec { name: "wait", arity: 3, flags: &["noscript"], keys: NONE, kind: Kind::Session(wait) },
+    Spec {
+        name: "bgsave",
+        arity: -1,
+        flags: &["admin", "noscript", "no_multi"],
+        keys: NONE,
+        kind: Kind::Backup,
+    },
+    Spec { name: "lastsave", arity: 1, flags: &["fast"], keys: NONE, kind: Kind::Session(last_save) },
     Spec { name: "shutdown", arity: -1, flags: &["admin"], keys: NONE, kind: Kind::Session(shutdown) },
     Spec {
         name: "debug",
@@ -96,6 +104,11 @@ fn config(context: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Re
         }
         _ => return Err(unknown_subcommand(request)),
     }
+    Ok(())
+}
+
+fn last_save(context: &mut Context<'_>, _: &Request, reply: &mut Reply) -> Result<(), CommandError> {
+    reply.integer((context.server.backups.last_ms.unwrap_or(0) / 1000) as i64);
     Ok(())
 }
 

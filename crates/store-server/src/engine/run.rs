@@ -25,14 +25,12 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             match self.waiting.pop_front() {
                 None => break,
                 Some(Waiting::Command(slot, work)) => self.enter(slot, work),
-                Some(Waiting::Job(slot, job)) => {
-                    if self.cells.is_empty() && self.writes.is_empty() {
-                        self.begin_job(slot, job);
-                    } else {
-                        self.waiting.push_front(Waiting::Job(slot, job));
-                        break;
-                    }
+                Some(waiting) if !self.cells.is_empty() || !self.writes.is_empty() => {
+                    self.waiting.push_front(waiting);
+                    break;
                 }
+                Some(Waiting::Job(slot, job)) => self.begin_job(slot, job),
+                Some(Waiting::Backup(slot)) => self.begin_backup(slot),
             }
         }
     }

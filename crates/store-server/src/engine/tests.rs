@@ -1,5 +1,7 @@
 //! Tests of the engine on devices in memory.
 
+mod backup;
+
 use super::*;
 use flashlane_base::Seed;
 use flashlane_device_testing::{MemoryDisk, MemoryLanes, cycle_power};

@@ -61,7 +61,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
 
     /// Adds a command to the transaction of its connection.
     pub(super) fn collect(&mut self, slot: SlotId, spec: &'static Spec, request: Request) {
-        if matches!(spec.kind, Kind::Keyspace(_)) {
+        if matches!(spec.kind, Kind::Keyspace(_) | Kind::Backup) {
             self.refuse_transaction(slot.client);
             let name = spec.name.to_uppercase();
             return self
