@@ -86,6 +86,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "flashlane",
         &[
             "base",
+            "files",
             "result",
             "device",
             "policy",

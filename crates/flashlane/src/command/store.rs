@@ -1,5 +1,6 @@
 //! `flashlane store`: keys and values on a device that exposes its erase units, with a log beside it.
 
+mod backup;
 mod bench;
 mod damage;
 mod device;
@@ -28,8 +29,8 @@ use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Keep keys and values on software-defined flash: create, put, get, rm, scan, import, table, file, serve, bench, stat,
-/// salvage
+/// Keep keys and values on software-defined flash: create, put, get, rm, scan, import, backup, table, file, serve, bench,
+/// stat, salvage
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Arguments {
@@ -120,18 +121,26 @@ enum Action {
         #[arg(long)]
         values: bool,
     },
-    /// Store a pair from each line: the key, a tab, the value
+    /// Store a pair from each line (the key, a tab, the value), or the entries of a backup
     #[command(after_help = IMPORT_HELP)]
     Import {
         #[command(flatten)]
         place: PlaceOptions,
-        /// File of pairs; - for standard input
+        /// File of pairs, or one that 'backup' wrote; - for standard input
         file: PathBuf,
         /// Print the number of stored lines, each time that it grows: no line up to there is missing
         #[arg(long)]
         acknowledge: bool,
         #[command(flatten)]
         durability: DurabilityOption,
+    },
+    /// Write all keys and values as of one moment to a file, with those of tables and files
+    #[command(after_help = BACKUP_HELP)]
+    Backup {
+        #[command(flatten)]
+        place: PlaceOptions,
+        /// New file to write; - for standard output
+        file: PathBuf,
     },
     /// Keep rows in tables: create, drop, ls, describe, add-column, insert, get, rm, scan, import
     Table(table::Arguments),
@@ -193,7 +202,12 @@ const IMPORT_HELP: &str = "\
 In keys and values \\\\ is a backslash, \\t a tab, \\n a line feed, \\r a carriage return, \\xNN a
 byte and \\uNNNN a character: 'flashlane store scan DEVICE --values' writes this form. Of several
 lines with one key the last one counts. After Ctrl-C or a refused line, the lines before it are
-stored; to go on, import the file again.";
+stored; to go on, import the file again. A backup is restored to a store without keys only.";
+
+const BACKUP_HELP: &str = "\
+'flashlane store import' restores a backup to a store without keys, of any size and slices that have
+room. The file has checksums, and an end without which it is not restored as a whole. A store that
+has lost keys gives none. Of a store that is served, 'serve --backup' writes it.";
 
 const SERVE_HELP: &str = "\
 Clients: redis-cli, and any library for Redis. Without --listen or --socket the server listens on
@@ -291,6 +305,9 @@ struct ServeOptions {
     /// Memory for recently used values
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "256MiB")]
     cache: u64,
+    /// Write backups to this file, which 'store import' restores, each time that a client sends BGSAVE
+    #[arg(long, value_name = "FILE")]
+    backup: Option<PathBuf>,
     #[command(flatten)]
     reads: ReadsOption,
     /// Longest request, and so longest value
@@ -445,6 +462,7 @@ impl Action {
             | Self::Rm { place, .. }
             | Self::Scan { place, .. }
             | Self::Import { place, .. }
+            | Self::Backup { place, .. }
             | Self::Serve { place, .. }
             | Self::Bench { place, .. }
             | Self::Stat { place, .. }
@@ -464,6 +482,7 @@ impl Arguments {
             Action::File(arguments) => arguments.handles_interrupt(),
             // Remove a partial file.
             Action::Get { output, .. } => new_file(output).is_some(),
+            Action::Backup { .. } => true,
             Action::Stat { count, .. } => *count,
             Action::Put { .. }
             | Action::Rm { .. }
@@ -508,6 +527,9 @@ fn run(place: &Place, arguments: &Arguments) -> Result<Status, Failure> {
         }
         Action::Import { file, acknowledge, durability, .. } => {
             import::import(place, file, durability.durability, *acknowledge)
+        }
+        Action::Backup { file, .. } => {
+            backup::backup(place, Some(&**file).filter(|path| !is_standard_output(path)))
         }
         Action::Table(arguments) => table::call(place, arguments),
         Action::File(arguments) => file::call(place, arguments),

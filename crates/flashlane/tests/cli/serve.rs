@@ -150,6 +150,34 @@ fn acknowledged_writes_survive_kill_9() {
 }
 
 #[test]
+fn backup_of_a_served_store_is_restored() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("backup");
+    let serving = Serving::new(&["--backup", text(&file)]);
+    let mut client = serving.client();
+    (0..500).for_each(|nth| client.send_line(&format!("SET key{nth} {nth}")));
+    (0..500).for_each(|_| assert_eq!(client.read(), "+OK"));
+    for round in 0..2 {
+        assert_eq!(client.call(&format!("SET round {round}")), "+OK");
+        assert_eq!(client.call("BGSAVE"), "+Background saving started");
+        assert_eq!(client.call("SET round later"), "+OK");
+        while client.call("INFO persistence").contains("bgsave_in_progress:1") {}
+        assert!(client.call("INFO persistence").contains("last_bgsave_status:ok"));
+    }
+    let device = format!("lanes({},channels=4,unit=256KiB)", dir.path().join("other").display());
+    done(&["store", "create", &device, "--create", "64MiB", "--log-size", "16MiB"]);
+    assert!(done(&["store", "import", &device, text(&file)]).starts_with("501 entries stored"));
+    assert_eq!(done(&["store", "get", &device, "round"]), "1");
+    // A file that is no backup is not replaced.
+    std::fs::write(&file, "notes").unwrap();
+    assert_eq!(client.call("BGSAVE"), "+Background saving started");
+    while client.call("INFO persistence").contains("bgsave_in_progress:1") {}
+    assert!(client.call("INFO persistence").contains("last_bgsave_status:err"));
+    assert_eq!(std::fs::read(&file).unwrap(), b"notes");
+    refused(2, &["store", "serve", &device, "--backup", text(&file)], &["is not replaced"]);
+}
+
+#[test]
 fn signal_ends_the_server_within_a_second() {
     let mut serving = Serving::new(&["--durability", "memory"]);
     let mut client = serving.client();

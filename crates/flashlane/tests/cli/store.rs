@@ -112,6 +112,51 @@ fn store_keeps_data_for_its_whole_life() {
 }
 
 #[test]
+fn backup_is_restored_with_tables_and_files() {
+    let kept = Kept::new("8MiB");
+    let lines: Vec<String> = (0..3000).map(pair).collect();
+    kept.store("import", &[text(&kept.file("pairs", lines.join("\n")))]);
+    let large: Vec<u8> = (0..300_000_u32).map(|nth| (nth % 251) as u8).collect();
+    let path = kept.file("large", &large);
+    kept.store("put", &["large", text(&path)]);
+    let of = |kept: &Kept, face: &str, action: &str, more: &[&str]| {
+        done(&[&["store", face, action, &kept.spec], more].concat())
+    };
+    of(&kept, "table", "create", &["census", "city:text", "people:integer", "--key", "city"]);
+    of(&kept, "table", "insert", &["census", "city=Bern", "people=134794"]);
+    of(&kept, "file", "put", &["/large", text(&path)]);
+    let file = kept.dir.path().join("backup");
+    let shown = kept.store("backup", &[text(&file)]);
+    assert!(shown.contains(" entries in "), "{shown}");
+    kept.refused(2, "backup", &[text(&file)], &["exists already"]);
+
+    let other = Kept::new("8MiB");
+    let streamed = command(&["store", "backup", &kept.spec, "-"]).output().unwrap();
+    assert!(streamed.status.success() && streamed.stdout == fs::read(&file).unwrap());
+    let mut child = command(&["store", "import", &other.spec, "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&streamed.stdout).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(other.lines(), kept.lines());
+    assert_eq!(other.value("large"), large);
+    assert_eq!(of(&other, "table", "scan", &["census"]), of(&kept, "table", "scan", &["census"]));
+    let copy = other.dir.path().join("copy");
+    of(&other, "file", "get", &["/large", "--output", text(&copy)]);
+    assert_eq!(fs::read(&copy).unwrap(), large);
+    assert!(of(&other, "file", "fsck", &[]).contains("sound"));
+    other.refused(2, "import", &[text(&file)], &["without keys"]);
+
+    // A part of a backup is said to be none.
+    let mut cut = streamed.stdout;
+    cut.truncate(cut.len() - 9);
+    let (cut, empty) = (kept.file("cut", &cut), Kept::new("8MiB"));
+    empty.refused(1, "import", &[text(&cut)], &["not complete", "stored before it: "]);
+}
+
+#[test]
 fn reading_a_store_changes_nothing() {
     let kept = Kept::new("4MiB");
     kept.store("put", &["key", "--value", "value"]);

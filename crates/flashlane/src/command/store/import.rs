@@ -1,6 +1,7 @@
-//! Stores the pairs of a file or of standard input, with many writes in flight.
+//! Stores the pairs of a file or of standard input, with many writes in flight, or restores a backup.
 
 use super::Level;
+use super::backup::{self, Input};
 use super::device::{Place, create_simulated, failed, open_to_write};
 use crate::command::sdf::counted;
 use crate::failure::{Failure, Status, notify};
@@ -10,9 +11,9 @@ use anyhow::{Context, anyhow};
 use flashlane_base::Duration;
 use flashlane_base::units::exact_bytes;
 use flashlane_device::DataDevice;
-use flashlane_store::Loader;
 use flashlane_store::space::is_of_a_face;
 use flashlane_store::text::{escape, parse_pair};
+use flashlane_store::{Loader, is_backup};
 use flashlane_trace::is_standard_input;
 use std::fs::File;
 use std::io::{self, Read};
@@ -25,6 +26,8 @@ const WAIT: Duration = Duration::from_ms(50);
 const READ_BYTES: usize = 256 << 10;
 /// Longest line: a mistaken path (a device, a dump) must not exhaust memory.
 const LINE_BYTES_MAX: usize = 256 << 20;
+/// Bytes by which a backup is known.
+const BACKUP_BEGINS_BYTES: usize = 8;
 /// Lines between two looks at the completed writes.
 const LINES_PER_LOOK: u64 = 64;
 
@@ -88,16 +91,37 @@ impl Lines {
                     exact_bytes(LINE_BYTES_MAX as u64)
                 ));
             }
-            if !flashlane_host::is_readable(&self.file, std::time::Duration::from_nanos(WAIT.as_ns()))? {
+            if !self.read()? {
                 return Ok(Found::NotYet);
             }
-            let length = self.buffer.len();
-            self.buffer.resize(length + READ_BYTES, 0);
-            let more = self.file.read(&mut self.buffer[length..])?;
-            self.buffer.truncate(length + more);
-            self.read_bytes += more as u64;
-            self.is_at_end = more == 0;
         }
+    }
+
+    /// Returns whether it is a backup, once enough of it is read.
+    fn is_backup(&mut self) -> anyhow::Result<bool> {
+        while self.buffer.len() < BACKUP_BEGINS_BYTES && !self.is_at_end && !flashlane_host::interrupted() {
+            self.read()?;
+        }
+        Ok(is_backup(&self.buffer))
+    }
+
+    /// Returns what is read and what is not.
+    fn into_input(self) -> Input {
+        Input { begun: self.buffer, file: self.file, length_bytes: self.length_bytes }
+    }
+
+    /// Reads more. Returns false where another program has not written it yet.
+    fn read(&mut self) -> anyhow::Result<bool> {
+        if !flashlane_host::is_readable(&self.file, std::time::Duration::from_nanos(WAIT.as_ns()))? {
+            return Ok(false);
+        }
+        let length = self.buffer.len();
+        self.buffer.resize(length + READ_BYTES, 0);
+        let more = self.file.read(&mut self.buffer[length..])?;
+        self.buffer.truncate(length + more);
+        self.read_bytes += more as u64;
+        self.is_at_end = more == 0;
+        Ok(true)
     }
 
     fn share(&self) -> Option<f64> {
@@ -130,7 +154,7 @@ enum Ended {
     Refused(u64, anyhow::Error),
 }
 
-/// Stores a pair from each line. On a simulated device, creates a store first.
+/// Stores a pair from each line, or the entries of a backup. On a simulated device, creates a store first.
 pub fn import(place: &Place, path: &Path, level: Level, acknowledge: bool) -> Result<Status, Failure> {
     let mut lines = Lines::open(path).map_err(Failure::unusable)?;
     let mut store = match place.device.is_simulated() {
@@ -139,6 +163,9 @@ pub fn import(place: &Place, path: &Path, level: Level, acknowledge: bool) -> Re
     };
     let name =
         if is_standard_input(path) { "standard input".to_owned() } else { format!("'{}'", path.display()) };
+    if lines.is_backup().map_err(Failure::unusable)? {
+        return backup::restore(store, lines.into_input(), &name, level);
+    }
     let meter = Meter::new(format!("storing the lines of {name}"));
     let mut acknowledged = Acknowledged { is_printed: acknowledge, last: 0 };
     let mut loader = store.loader();
