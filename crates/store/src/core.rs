@@ -493,6 +493,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.next_due = self.finish_delayed();
         if self.may_write {
             self.log.dispatch();
+            // The device may refuse what it is handed.
+            if self.log.failure().is_some() {
+                self.fail_writes();
+            }
         }
     }
 }

@@ -22,6 +22,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Lets the devices work until something completes, at most until `until`. Returns false where nothing can happen.
     pub(crate) fn step(&mut self, until: Instant) -> bool {
+        let finished_before = self.finished.len();
         self.pump();
         if self.blocks.has_finished() {
             // A lost device has no request in flight to wait for.
@@ -38,7 +39,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let blocks = of(self.blocks.device(), self.blocks.is_idle());
         let log = of(self.log.device(), self.log.is_idle());
         match clocks::next_step(blocks, log, wake) {
-            Step::Idle => return false,
+            // A lost log fails writes without any request.
+            Step::Idle => return self.finished.len() > finished_before,
             Step::Both(time) => {
                 self.step_blocks(time);
                 self.step_log(time);

@@ -255,7 +255,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
-    fn fail_writes(&mut self) {
+    pub(super) fn fail_writes(&mut self) {
         let failure = self.log.failure().expect("the log failed");
         let mut failed: Vec<_> = self.writes.take_logged().into_iter().map(|logged| logged.pending).collect();
         for slice in &mut self.slices {
