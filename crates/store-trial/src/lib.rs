@@ -10,6 +10,7 @@
 mod check;
 mod damage;
 mod foreign;
+mod history;
 mod model;
 mod recorder;
 mod tally;
@@ -18,6 +19,7 @@ use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device_testing::{MemoryDisk, MemoryFaults, MemoryLanes};
 use flashlane_policy::Options;
 use flashlane_store::{Batch, Durability, Outcome, Slices, Store, StoreOptions, Ticket, WriteError};
+pub use history::{Answer, HISTORY_BYTES_MAX, history};
 use model::{Changes, Get, Map, Model, Seen, SliceModel, Write, is_alive};
 use std::collections::BTreeMap;
 pub use tally::Tally;
@@ -43,8 +45,8 @@ struct Trial {
     next_cut_seed: u64,
 }
 
-/// Returns options as they may differ between openings.
-fn options(random: &mut Random) -> StoreOptions {
+/// Returns options as they may differ between openings of a store whose blocks have a few KiB.
+pub fn options(random: &mut Random) -> StoreOptions {
     let merge = ["leveled", "tiered", "lazy-leveled", "space-bounded", "by-size"][random.below(5) as usize];
     let mut merge_options = vec![("trigger".to_owned(), (2 + random.below(3)).to_string())];
     if merge == "by-size" {
