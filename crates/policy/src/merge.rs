@@ -42,7 +42,7 @@ pub struct Patch<'a> {
     pub bytes: u64,
     /// Number of its entries.
     pub entries: u64,
-    /// Number of its tombstones that no snapshot needs.
+    /// Number of its tombstones that no snapshot needs, and of entries that have expired, about.
     pub tombstones: u64,
 }
 

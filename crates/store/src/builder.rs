@@ -17,6 +17,7 @@
 mod tests;
 
 use crate::entry::{Entry, EntryRef, Version};
+use crate::expiring::{Expiring, ExpiryTimes};
 use crate::filter::{Filter, filter_bytes, hash_key};
 use crate::footer::{Fields, Origin, PatchFooter, TRAILER_BYTES};
 use crate::index::{IndexBuilder, shared_prefix};
@@ -158,6 +159,7 @@ pub(crate) struct Builder {
     last: Vec<u8>,
     entries: u64,
     tombstones: u64,
+    expiry_times: ExpiryTimes,
     entry_bytes: u64,
     sequences: (u64, u64),
     pieces: BTreeSet<u64>,
@@ -180,6 +182,7 @@ impl Builder {
             last: Vec::new(),
             entries: 0,
             tombstones: 0,
+            expiry_times: ExpiryTimes::default(),
             entry_bytes: 0,
             sequences: (u64::MAX, 0),
             pieces: BTreeSet::new(),
@@ -213,6 +216,7 @@ impl Builder {
         let value = version.encode_to_value(key, &mut scratch);
         self.append(key, version.sequence, version.body.is_tombstone(), [&scratch, value]);
         self.pieces.extend(version.body.pieces());
+        self.expiry_times.add(version.expiry_ms);
         self.scratch = scratch;
     }
 
@@ -220,6 +224,7 @@ impl Builder {
     pub(crate) fn copy(&mut self, entry: EntryRef<'_>) {
         self.append(entry.key, entry.sequence, entry.is_tombstone(), [entry.bytes, &[]]);
         self.pieces.extend(entry.pieces());
+        self.expiry_times.add(entry.expiry_ms);
     }
 
     /// Appends an entry, whose bytes are given in two parts.
@@ -303,8 +308,14 @@ impl Builder {
         let (index, filter) =
             (self.index.finish(self.at as u32, prefix), Filter::new(&self.hashes, self.shape.block_bytes));
         let statement = statement.fits(self.shape.block_bytes).then_some(statement);
-        let footer = PatchFooter { fields, statement, index, filter };
-        let end = footer.encode(store);
+        let expiring = self.expiry_times.finish();
+        let mut footer = PatchFooter { fields, statement, expiring, index, filter };
+        let mut end = footer.encode(store);
+        // No room is kept for it.
+        if (self.at + end.len()) as u64 > self.shape.block_bytes {
+            footer.expiring = Expiring::default();
+            end = footer.encode(store);
+        }
         let length = self.at + end.len();
         assert!(length as u64 <= self.shape.block_bytes, "a patch of {length} bytes exceeds its block");
         self.payload.as_mut_slice()[self.at..length].copy_from_slice(&end);

@@ -308,6 +308,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Sets the calendar time.
     pub(crate) fn set_time(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
+        self.slices.iter_mut().for_each(|slice| slice.time_passes(now_ms));
     }
 
     /// Keeps the versions up to the last write. Returns its number.

@@ -142,7 +142,7 @@ pub(crate) struct EntryRef<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) key: &'a [u8],
     pub(crate) sequence: u64,
-    expiry_ms: u64,
+    pub(crate) expiry_ms: u64,
     kind: u8,
     body: &'a [u8],
 }

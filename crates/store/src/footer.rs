@@ -1,19 +1,23 @@
 //! What a block of the store says of itself, at its end: whether it is a patch or a piece, and all that opening needs.
 //!
 //! ```text
-//! patch: groups | index | filter | fields, statement | trailer        piece: bytes of a value | fields | trailer
+//! patch: groups | index | filter | fields, statement, expiry | trailer        piece: bytes of a value | fields | trailer
 //! ```
 //! The trailer names the lengths of the parts before it, so that one read of a block's tail finds them. The block layer
 //! checks the bytes; here only their form is checked. `docs/layout.md` lists the fields.
 
 use crate::bytes::{Reader, put_bytes, put_list, put_varint};
+use crate::expiring::Expiring;
 use crate::filter::Filter;
 use crate::index::Index;
 use crate::statement::Statement;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"flashkv\x01");
-/// Version of the format that this program writes, and the newest that it reads.
-pub(crate) const VERSION: u32 = 2;
+/// Newest version of the format that this program reads. It writes it where entries expire, so that older programs read
+/// all other blocks.
+pub(crate) const VERSION: u32 = 3;
+/// The version whose patches do not say when entries expire.
+const VERSION_WITHOUT_EXPIRY: u32 = 2;
 /// The version whose patches have no statement.
 const VERSION_WITHOUT_STATEMENT: u32 = 1;
 pub(crate) const TRAILER_BYTES: u64 = 24;
@@ -77,6 +81,8 @@ pub(crate) struct PatchFooter {
     pub(crate) fields: Fields,
     /// `None` where it did not fit, or an older version wrote the patch.
     pub(crate) statement: Option<Statement>,
+    /// Empty also where it did not fit.
+    pub(crate) expiring: Expiring,
     pub(crate) index: Index,
     pub(crate) filter: Filter,
 }
@@ -191,8 +197,12 @@ impl PatchFooter {
         if let Some(statement) = &self.statement {
             statement.encode(&mut out);
         }
+        if !self.expiring.is_empty() {
+            self.expiring.encode(&mut out);
+        }
+        let version = if self.expiring.is_empty() { VERSION_WITHOUT_EXPIRY } else { VERSION };
         let fields_bytes = out.len() - index_bytes - filter_bytes;
-        put_trailer(&mut out, [index_bytes, filter_bytes, fields_bytes]);
+        put_trailer(&mut out, [index_bytes, filter_bytes, fields_bytes], version);
         out
     }
 }
@@ -201,16 +211,16 @@ impl PatchFooter {
 pub(crate) fn encode_piece(store: u128) -> Vec<u8> {
     let mut out = vec![PIECE];
     out.extend_from_slice(&store.to_le_bytes());
-    put_trailer(&mut out, [0, 0, PIECE_FIELDS_BYTES as usize]);
+    put_trailer(&mut out, [0, 0, PIECE_FIELDS_BYTES as usize], VERSION_WITHOUT_EXPIRY);
     out
 }
 
 /// Bytes at the end of a piece that are none of its value's.
 pub(crate) const PIECE_END_BYTES: u64 = PIECE_FIELDS_BYTES + TRAILER_BYTES;
 
-fn put_trailer(out: &mut Vec<u8>, lengths: [usize; 3]) {
+fn put_trailer(out: &mut Vec<u8>, lengths: [usize; 3], version: u32) {
     lengths.iter().for_each(|&length| out.extend_from_slice(&(length as u32).to_le_bytes()));
-    out.extend_from_slice(&VERSION.to_le_bytes());
+    out.extend_from_slice(&version.to_le_bytes());
     out.extend_from_slice(&MAGIC.to_le_bytes());
 }
 
@@ -250,22 +260,23 @@ impl Footer {
         }
         match kind {
             PIECE => Ok(Self::Piece),
-            PATCH => {
-                let has_statement = version != u64::from(VERSION_WITHOUT_STATEMENT);
-                Self::patch(index, filter, fields, has_statement).ok_or(FooterError::Foreign)
-            }
+            PATCH => Self::patch(index, filter, fields, version as u32).ok_or(FooterError::Foreign),
             _ => Err(FooterError::Foreign),
         }
     }
 
-    fn patch(index: &[u8], filter: &[u8], mut reader: Reader<'_>, has_statement: bool) -> Option<Self> {
+    fn patch(index: &[u8], filter: &[u8], mut reader: Reader<'_>, version: u32) -> Option<Self> {
         let (index, filter) = (Index::decode(index)?, Filter::decode(filter)?);
         let fields = Fields::decode(&mut reader)?;
-        let statement = match has_statement && reader.u8()? == 1 {
+        let statement = match version > VERSION_WITHOUT_STATEMENT && reader.u8()? == 1 {
             true => Some(Statement::decode(&mut reader)?),
             false => None,
         };
-        Some(Self::Patch(Box::new(PatchFooter { fields, statement, index, filter })))
+        let expiring = match version > VERSION_WITHOUT_EXPIRY {
+            true => Expiring::decode(&mut reader)?,
+            false => Expiring::default(),
+        };
+        Some(Self::Patch(Box::new(PatchFooter { fields, statement, expiring, index, filter })))
     }
 }
 
@@ -297,7 +308,10 @@ mod tests {
             last: b"omega".to_vec(),
         };
         let statement = Some(crate::statement::tests::statement());
-        PatchFooter { fields, statement, index: index.finish(700, 0), filter: Filter::new(&[1, 2], 8192) }
+        let mut times = crate::expiring::ExpiryTimes::default();
+        [70, 90, 1 << 40].into_iter().for_each(|time| times.add(time));
+        let (index, filter) = (index.finish(700, 0), Filter::new(&[1, 2], 8192));
+        PatchFooter { fields, statement, expiring: times.finish(), index, filter }
     }
 
     #[test]
@@ -325,8 +339,8 @@ mod tests {
         assert_eq!(Footer::decode(&[0; 5], 5), Err(FooterError::Foreign));
         let mut newer = bytes.clone();
         let at = newer.len() - 12;
-        newer[at] = 3;
-        assert_eq!(Footer::decode(&newer, 5), Err(FooterError::Newer(3)));
+        newer[at] = 4;
+        assert_eq!(Footer::decode(&newer, 5), Err(FooterError::Newer(4)));
     }
 
     #[test]

@@ -7,7 +7,6 @@
 //!   that snapshots need of one key exceed a patch.
 
 use crate::cursor::Cursor;
-use crate::footer::Fields;
 use crate::patch::{Age, Patch};
 use crate::statement::Census;
 use flashlane_policy::merge;
@@ -26,6 +25,9 @@ pub(crate) struct Levels {
     census: Census,
     /// Grows with every change of the census.
     changes: u64,
+    /// The time for which was last looked for entries that have expired, and the next at which there are more.
+    looked_ms: u64,
+    next_expiry_ms: Option<u64>,
 }
 
 impl Levels {
@@ -70,6 +72,7 @@ impl Levels {
         let fields = self.patches.iter().map(|patch| &patch.fields);
         self.value_bytes_mean =
             merge::value_bytes_mean(fields.map(|own| (own.entry_bytes, own.entries, own.tombstones)));
+        self.look_for_next_expiry();
         self.runs.clear();
         let ages: Vec<Age> = self.patches.iter().map(|patch| patch.age()).collect();
         for run in ages.chunk_by(|a, b| a == b) {
@@ -79,6 +82,21 @@ impl Levels {
         if cfg!(debug_assertions) {
             self.check();
         }
+    }
+
+    fn look_for_next_expiry(&mut self) {
+        let next = self.patches.iter().filter_map(|patch| patch.expiring.next_ms(self.looked_ms));
+        self.next_expiry_ms = next.min();
+    }
+
+    /// Returns whether more entries have expired by `now_ms` than when they were last looked for.
+    pub(crate) fn have_expired(&mut self, now_ms: u64) -> bool {
+        let have_more = self.next_expiry_ms.is_some_and(|next| next <= now_ms);
+        if have_more {
+            self.looked_ms = now_ms;
+            self.look_for_next_expiry();
+        }
+        have_more
     }
 
     fn check(&self) {
@@ -112,21 +130,23 @@ impl Levels {
     }
 
     /// Returns the patches as policies see them. Tombstones that the oldest snapshot may need do not count.
-    pub(crate) fn for_policy(&self, oldest_snapshot: Option<u64>) -> Vec<merge::Patch<'_>> {
-        let tombstones = |fields: &Fields| {
+    pub(crate) fn for_policy(&self, oldest_snapshot: Option<u64>, now_ms: u64) -> Vec<merge::Patch<'_>> {
+        let tombstones = |patch: &Patch| {
+            let (fields, expired) = (&patch.fields, patch.expiring.expired(now_ms));
             let is_needed = oldest_snapshot.is_some_and(|oldest| oldest < fields.sequences.1);
             // A single entry may be the tombstone that carries the record of a merge with no other result.
-            if is_needed || fields.entries == 1 { 0 } else { fields.tombstones }
+            let tombstones = if fields.entries == 1 { 0 } else { fields.tombstones };
+            if is_needed { 0 } else { tombstones + expired }
         };
-        let fields = self.patches.iter().map(|patch| &patch.fields);
-        let seen = fields.map(|fields| merge::Patch {
+        let patches = self.patches.iter().map(|patch| (&patch.fields, tombstones(patch)));
+        let seen = patches.map(|(fields, tombstones)| merge::Patch {
             level: fields.level,
             run: fields.run,
             first: &fields.first,
             last: &fields.last,
             bytes: fields.entry_bytes,
             entries: fields.entries,
-            tombstones: tombstones(fields),
+            tombstones,
         });
         seen.collect()
     }

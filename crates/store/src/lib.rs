@@ -25,6 +25,7 @@ mod dropped;
 mod entries;
 mod entry;
 mod error;
+mod expiring;
 mod filter;
 mod footer;
 mod heads;

@@ -1,6 +1,7 @@
 //! A stored patch: its block, and its index and filter in memory.
 
 use crate::error::Gap;
+use crate::expiring::Expiring;
 use crate::filter::Filter;
 use crate::footer::{Fields, PatchFooter};
 use crate::index::Index;
@@ -12,6 +13,7 @@ pub(crate) struct Patch {
     /// Its block.
     pub(crate) id: u64,
     pub(crate) fields: Fields,
+    pub(crate) expiring: Expiring,
     pub(crate) index: Index,
     filter: Filter,
 }
@@ -21,8 +23,8 @@ pub(crate) type Age = (u8, Reverse<u64>);
 
 impl Patch {
     pub(crate) fn new(id: u64, footer: PatchFooter) -> Self {
-        let PatchFooter { fields, index, filter, statement: _ } = footer;
-        Self { id, fields, index, filter }
+        let PatchFooter { fields, index, filter, expiring, statement: _ } = footer;
+        Self { id, fields, expiring, index, filter }
     }
 
     pub(crate) fn age(&self) -> Age {

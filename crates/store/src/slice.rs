@@ -326,6 +326,14 @@ impl Slice {
         }
     }
 
+    /// Time has gone on: lets the policy be asked again where entries have expired since.
+    pub(crate) fn time_passes(&mut self, now_ms: u64) {
+        if self.levels.have_expired(now_ms) {
+            self.prospects.dense = None;
+            self.ask_again();
+        }
+    }
+
     /// A merge could not read this patch. The next one that needs it waits for changes of the slice, twice as many
     /// after each such merge: a read may succeed later, and one that never does wears the device by what merges write
     /// before.
@@ -394,7 +402,7 @@ impl Slice {
         if self.merge.is_some() || !self.undeleted.is_empty() {
             return (0, *creation);
         }
-        let mut patches = self.levels.for_policy(None);
+        let mut patches = self.levels.for_policy(None, 0);
         patches.extend(self.frozen.iter().take(nth).map(Frozen::for_policy));
         patches.sort_by_key(|patch| (patch.age(), patch.first));
         let (first, last) = container.ends();

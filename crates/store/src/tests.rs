@@ -4,6 +4,7 @@ mod backup;
 mod cache;
 mod copies;
 mod damaged;
+mod expiry;
 mod foreign;
 mod large;
 mod lost;

@@ -68,7 +68,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if running >= self.merges_max() {
             return;
         }
-        let (blocks, patches) = (self.merge_blocks(), slice.levels().for_policy(self.snapshots.oldest()));
+        let (blocks, patches) =
+            (self.merge_blocks(), slice.levels().for_policy(self.snapshots.oldest(), self.now_ms));
         let is_space_scarce = self.is_space_scarce();
         let most = self.options.merge_blocks_max.min(slice.merge_blocks_max());
         let patch_bytes = self.shape.block_bytes;
