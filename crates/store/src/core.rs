@@ -287,6 +287,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         Counters { log_bytes_written: self.log.written_bytes(), ..self.counters }
     }
 
+    pub(crate) fn read_memory_bytes(&self) -> u64 {
+        self.reads.memory_bytes()
+    }
+
     pub(crate) fn cache_memory_bytes(&self) -> u64 {
         self.cache.memory_bytes()
     }
@@ -481,6 +485,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Starts everything that can start.
     fn pump(&mut self) {
         self.log_progress();
+        self.begin_waiting_scans();
         if self.may_write {
             self.admit_writes();
             self.relieve_space();

@@ -11,7 +11,13 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
     gets: BTreeMap<Ticket, Get>,
-    scans: BTreeMap<Ticket, Scan>,
+    /// Scans that read, with the memory of each.
+    scans: BTreeMap<Ticket, (Scan, u64)>,
+    /// Scans that wait for memory, in their order.
+    waiting: VecDeque<Scan>,
+    /// Bytes of memory of gets, and of scans that read.
+    get_bytes: u64,
+    scan_bytes: u64,
 }
 
 /// A get that has not completed.
@@ -41,20 +47,60 @@ pub(crate) struct PiecesRead {
     pub(crate) snapshot: u64,
 }
 
+impl Get {
+    /// Bytes of what is read, or of the value that is put together.
+    fn memory_bytes(&self) -> u64 {
+        let value = self.value.as_ref().map(|value| value.bytes.len() as u64);
+        let group = || {
+            let range = self.reading.as_ref().map_or(0..0, |patch| patch.range_of(&self.key));
+            range.end - range.start
+        };
+        value.unwrap_or_else(group)
+    }
+}
+
 impl Reads {
     /// Returns whether no read waits for anything.
     pub(crate) fn are_settled(&self) -> bool {
-        self.gets.is_empty() && self.scans.is_empty()
+        self.gets.is_empty() && self.scans.is_empty() && self.waiting.is_empty()
     }
 
     /// Adds a get that waits for a read.
     pub(crate) fn add_get(&mut self, get: Get) {
+        self.get_bytes += get.memory_bytes();
         self.gets.insert(get.pending.ticket, get);
     }
 
     /// Removes a get whose read has ended.
     pub(crate) fn take_get(&mut self, ticket: Ticket) -> Get {
-        self.gets.remove(&ticket).expect("a get that reads")
+        let get = self.gets.remove(&ticket).expect("a get that reads");
+        self.get_bytes -= get.memory_bytes();
+        get
+    }
+
+    /// Bytes of memory of reads: groups and values that are read or being read.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.get_bytes + self.scan_bytes
+    }
+
+    /// Returns whether a further scan may read beside those that do: `most` at a time.
+    pub(crate) fn may_scan(&self, most: usize) -> bool {
+        self.scans.len() < most
+    }
+
+    /// Adds a scan that waits for memory.
+    pub(crate) fn add_waiting(&mut self, scan: Scan) {
+        self.waiting.push_back(scan);
+    }
+
+    /// Takes the scan that has waited longest, if it may read now.
+    pub(crate) fn take_waiting(&mut self, most: usize) -> Option<Scan> {
+        if self.may_scan(most) { self.waiting.pop_front() } else { None }
+    }
+
+    /// Returns whether a scan waits for memory.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     /// Returns the pieces that a get reads.
@@ -65,11 +111,15 @@ impl Reads {
 
     /// Adds a scan that waits for reads.
     pub(crate) fn add_scan(&mut self, scan: Scan) {
-        self.scans.insert(scan.pending.ticket, scan);
+        let bytes = scan.memory_bytes();
+        self.scan_bytes += bytes;
+        self.scans.insert(scan.pending.ticket, (scan, bytes));
     }
 
     /// Removes a scan; `None` where it has ended.
     pub(crate) fn take_scan(&mut self, ticket: Ticket) -> Option<Scan> {
-        self.scans.remove(&ticket)
+        let (scan, bytes) = self.scans.remove(&ticket)?;
+        self.scan_bytes -= bytes;
+        Some(scan)
     }
 }

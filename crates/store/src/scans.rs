@@ -154,13 +154,14 @@ impl Scan {
         cursor.is_waiting() && cursor.bound().is_some_and(is_wanted)
     }
 
-    /// Returns the reads that serve the scan best, each with its cursor; they then count as in flight. Groups that the
+    /// Returns the reads that serve the scan best, each with its cursor; they then count as in flight. They read ahead
+    /// up to `ahead_bytes`, but at least what the scan needs next. Groups that the
     /// cache has are not among them where a read would begin with them. Where the scan is blocked and no read in flight
     /// serves that, it is so no longer, or there is one.
-    pub(crate) fn plan(&mut self, cache: &GroupCache) -> Vec<(usize, Wanted)> {
+    pub(crate) fn plan(&mut self, cache: &GroupCache, ahead_bytes: u64) -> Vec<(usize, Wanted)> {
         let mut reads = Vec::new();
         loop {
-            let groups = self.groups_to_read();
+            let groups = self.groups_to_read(ahead_bytes);
             let is_over = groups.iter().all(|groups| *groups == 0);
             for (nth, mut groups) in groups.into_iter().enumerate().filter(|(_, groups)| *groups > 0) {
                 let cursor = &mut self.cursors[nth];
@@ -186,8 +187,8 @@ impl Scan {
         }
     }
 
-    /// Returns how many groups to read of each run.
-    fn groups_to_read(&mut self) -> Vec<usize> {
+    /// Returns how many groups to read of each run, so that about `ahead_bytes` are held at most.
+    fn groups_to_read(&mut self, ahead_bytes: u64) -> Vec<usize> {
         let next = self.next_key().map(<[u8]>::to_vec);
         let waits_for = |cursor: &Cursor| self.waits_for(cursor, next.as_deref());
         if self.cursors.iter().any(|cursor| cursor.is_reading() && waits_for(cursor)) {
@@ -195,7 +196,7 @@ impl Scan {
         }
         let scale = 1_u64 << self.plans.min(PLANS_MAX);
         let left = self.items_max - self.page.items.len() as u64;
-        let bytes = self.bytes_max.saturating_sub(self.bytes).max(1).saturating_mul(scale);
+        let bytes = self.bytes_max.saturating_sub(self.bytes).max(1).saturating_mul(scale).min(ahead_bytes);
         let mut held = self.cursors.iter().map(Cursor::held).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         let mut groups = vec![0; self.cursors.len()];
         let unread: Vec<_> = self.cursors.iter().map(Cursor::unread).collect();
@@ -262,6 +263,11 @@ impl Scan {
     pub(crate) fn may_gather_more(&self) -> bool {
         let gathered = self.gathering.as_ref();
         gathered.is_some_and(|(key, _)| self.cursors.iter().any(|cursor| cursor.may_go_on(key)))
+    }
+
+    /// Bytes of memory of its cursors: entries that are read or being read. Those that were found are the user's.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.cursors.iter().map(Cursor::held_bytes).sum()
     }
 
     /// Adds an item to the page, and returns whether that is full.

@@ -12,8 +12,8 @@
 //!   for which merges have to make room.
 //! - A read at a snapshot sees the writes up to the snapshot's number; a scan without one sees those up to its
 //!   submission.
-//! - The memory of containers, indexes, filters, waiting writes, buffers of merges and the cache of reads is bounded by
-//!   one option. The cache gives way to the others; where they use it up, writes complete later, by a formula (see
+//! - The memory of containers, indexes, filters, waiting writes, buffers of merges, reads in flight and the cache of
+//!   reads is bounded by one option. Scans wait where others take an eighth of it; gets are beside that bound. The cache gives way to the others; where they use it up, writes complete later, by a formula (see
 //!   `pacing`), and at last are refused as busy. While no write waits one of any size is taken: a large value is
 //!   beside that bound until its pieces are stored.
 //! - A full device refuses values. Gets, scans and deletes go on, and values are taken again once merges gave space
@@ -83,6 +83,8 @@ pub struct Status {
     pub index_memory_bytes: u64,
     /// Bytes of memory of containers.
     pub container_memory_bytes: u64,
+    /// Bytes of memory of gets and scans in flight.
+    pub read_memory_bytes: u64,
     /// Bytes of memory of the cache of reads.
     pub cache_memory_bytes: u64,
     /// State of each slice.
@@ -370,6 +372,7 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
             room_bytes: core.room_bytes(),
             index_memory_bytes: core.slices().iter().map(|slice| slice.levels().memory_bytes()).sum(),
             container_memory_bytes: core.slices().iter().map(|slice| slice.container_memory_bytes()).sum(),
+            read_memory_bytes: core.read_memory_bytes(),
             cache_memory_bytes: core.cache_memory_bytes(),
             slices,
         }

@@ -8,6 +8,7 @@ mod expiry;
 mod foreign;
 mod large;
 mod lost;
+mod memory;
 mod missing;
 mod scans;
 mod space;
@@ -17,6 +18,7 @@ use crate::options::{Slices, StoreOptions};
 use crate::store::Store;
 use crate::{Durability, Gap, KeyValueStore, ScanFailure, StoreError, WriteError};
 use flashlane_base::{Instant, Random, Seed};
+use flashlane_device::DataDevice;
 use flashlane_device_testing::{MemoryDisk, MemoryLanes, cycle_power};
 use std::collections::BTreeMap;
 
@@ -55,8 +57,8 @@ fn get(store: &mut TestStore, key: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Returns all entries, by scans of a few at a time.
-fn all(
-    store: &mut TestStore,
+fn all<D: DataDevice, L: DataDevice>(
+    store: &mut Store<D, L>,
     snapshot: Option<crate::Snapshot>,
     random: &mut Random,
 ) -> BTreeMap<Vec<u8>, Vec<u8>> {

@@ -1,8 +1,11 @@
-//! How the memory of a store is divided: buffers of merges, indexes, waiting writes, containers, and the cache of
-//! reads, which gets what these leave.
+//! How the memory of a store is divided: buffers of merges, indexes, waiting writes, reads, containers, and the cache
+//! of reads, which gets what these leave.
 
 use super::Core;
 use flashlane_device::DataDevice;
+
+/// Most bytes of entries up to which a scan reads ahead.
+const SCAN_AHEAD_BYTES_MAX: u64 = 4 << 20;
 
 /// The part of their memory that each merge may take. Slices have equal shares, unless they are so many that merges
 /// could not do with these; then not all merge at once.
@@ -45,6 +48,21 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         Share { bytes, writes: writes as usize, ahead_bytes, ahead_patches: ahead_patches as usize }
     }
 
+    /// Bytes of memory that containers leave to scans.
+    fn scan_budget_bytes(&self) -> u64 {
+        self.options.memory_bytes / 8
+    }
+
+    /// Bytes of entries up to which a scan reads ahead.
+    pub(super) fn scan_ahead_bytes(&self) -> u64 {
+        SCAN_AHEAD_BYTES_MAX.min(self.scan_budget_bytes() / 4)
+    }
+
+    /// Scans that may read at once; others wait.
+    pub(super) fn scans_max(&self) -> usize {
+        (self.scan_budget_bytes() / self.scan_ahead_bytes().max(1)) as usize
+    }
+
     pub(super) fn container_memory_bytes(&self) -> u64 {
         self.slices.iter().map(|slice| slice.container_memory_bytes()).sum()
     }
@@ -52,7 +70,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Bytes of memory that containers may take: what indexes, waiting writes and buffers leave, but two blocks at
     /// least.
     pub(super) fn container_budget_bytes(&self) -> u64 {
-        self.container_budget_beside_bytes(self.memory_beside_containers_bytes())
+        self.container_budget_beside_bytes(self.memory_beside_containers_bytes() + self.left_to_scans_bytes())
+    }
+
+    /// Bytes that scans may take and do not: containers give way only as they are written.
+    fn left_to_scans_bytes(&self) -> u64 {
+        self.scan_budget_bytes().saturating_sub(self.reads.memory_bytes())
     }
 
     fn container_budget_beside_bytes(&self, others_bytes: u64) -> u64 {
@@ -62,7 +85,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Returns whether containers have memory for a waiting write of `bytes`, which stops to wait then. They have where
     /// they are empty: of a write that was accepted, at most a block enters them.
     pub(super) fn may_enter_containers(&self, bytes: u64) -> bool {
-        let others_bytes = self.memory_beside_containers_bytes() - bytes;
+        let others_bytes = self.memory_beside_containers_bytes() - bytes + self.left_to_scans_bytes();
         self.container_memory_bytes() + bytes <= self.container_budget_beside_bytes(others_bytes)
     }
 
@@ -74,12 +97,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
-    /// Bytes of memory of indexes, waiting writes and buffers.
+    /// Bytes of memory of indexes, waiting writes, reads and buffers.
     fn memory_beside_containers_bytes(&self) -> u64 {
         let indexes: u64 = self.slices.iter().map(|slice| slice.levels().memory_bytes()).sum();
         let merges = self.slices.iter().filter(|slice| slice.merge().is_some()).count() as u64;
         let flushes = self.flushes_in_flight() as u64;
         let buffers = merges * self.merge_share().bytes + flushes * self.shape.block_bytes;
-        indexes + buffers + self.writes.waiting_bytes()
+        indexes + buffers + self.writes.waiting_bytes() + self.reads.memory_bytes()
     }
 }

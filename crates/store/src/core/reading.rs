@@ -245,8 +245,19 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             items_max: limits.0,
             bytes_max: limits.1,
         };
-        self.advance_scan(Scan::new(pending, request));
+        let scan = Scan::new(pending, request);
+        match !self.reads.has_waiting() && self.reads.may_scan(self.scans_max()) {
+            true => self.advance_scan(scan),
+            false => self.reads.add_waiting(scan),
+        }
         pending.ticket
+    }
+
+    /// Begins scans that waited for memory.
+    pub(super) fn begin_waiting_scans(&mut self) {
+        while let Some(scan) = self.reads.take_waiting(self.scans_max()) {
+            self.advance_scan(scan);
+        }
     }
 
     pub(super) fn scan_read(
@@ -350,7 +361,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if let Some(failure) = scan.gap() {
             return Err(failure);
         }
-        for (cursor, wanted) in scan.plan(&self.cache) {
+        for (cursor, wanted) in scan.plan(&self.cache, self.scan_ahead_bytes()) {
             let purpose = Purpose::Scan { scan: scan.pending.ticket, cursor, structure_version };
             self.read_block(wanted.block, wanted.range, purpose)?;
         }
