@@ -321,3 +321,99 @@ fn python_client_runs_on_it() {
     let output = Command::new("python3").arg(script).arg(serving.port.to_string()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// Clients that overwrite their own keys with growing numbers.
+const WRITERS: usize = 6;
+const KEYS_OF_A_WRITER: u64 = 400;
+
+/// Numbers that a writer has sent, and those that were acknowledged, before the server was killed.
+struct Written {
+    sent: u64,
+    acknowledged: u64,
+}
+
+/// Overwrites keys in pipelines of 16, as redis-benchmark does, until the server ends.
+fn overwrite(port: u16, writer: usize, first: u64) -> Written {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut written = Written { sent: first, acknowledged: first };
+    let (padding, mut replies) = ("x".repeat(1000), Vec::new());
+    let mut buffer = [0; 4096];
+    loop {
+        let mut pipeline = String::new();
+        for _ in 0..16 {
+            let key = written.sent % KEYS_OF_A_WRITER;
+            pipeline += &format!("SET {writer}:{key} {:010}{padding}\r\n", written.sent);
+            written.sent += 1;
+        }
+        if stream.write_all(pipeline.as_bytes()).is_err() {
+            return written;
+        }
+        while written.acknowledged < written.sent {
+            match std::io::Read::read(&mut stream, &mut buffer) {
+                Ok(0) | Err(_) => return written,
+                Ok(length) => replies.extend_from_slice(&buffer[..length]),
+            }
+            let whole = replies.len() / 5 * 5;
+            for reply in replies.drain(..whole).collect::<Vec<u8>>().chunks(5) {
+                assert_eq!(reply, b"+OK\r\n");
+                written.acknowledged += 1;
+            }
+        }
+    }
+}
+
+/// Kills the server under load and checks every write that it acknowledged; `rounds` times.
+fn kill_under_load(rounds: u64) -> u64 {
+    let mut serving = Serving::new(&[]);
+    let mut firsts = [0; WRITERS];
+    for round in 0..rounds {
+        let port = serving.port;
+        let writers: Vec<_> = firsts
+            .into_iter()
+            .enumerate()
+            .map(|(writer, first)| {
+                std::thread::Builder::new().spawn(move || overwrite(port, writer, first)).unwrap()
+            })
+            .collect();
+        // Long enough for merges, and another moment each time.
+        let mut watch = serving.client();
+        let began: u64 = firsts.iter().sum();
+        (0..1500 + round * 977 % 1500).for_each(|_| assert_eq!(watch.call("PING"), "+PONG"));
+        serving.restart("-KILL");
+        let written: Vec<Written> = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
+        let acknowledged: u64 = written.iter().map(|written| written.acknowledged).sum();
+        assert!(acknowledged > began, "round {round}: nothing was acknowledged");
+        let mut client = serving.client();
+        for (writer, Written { sent, acknowledged }) in written.iter().enumerate() {
+            for key in 0..KEYS_OF_A_WRITER {
+                // The last number below `end` that goes to this key.
+                let last = |end: u64| {
+                    (0..end).rev().take(KEYS_OF_A_WRITER as usize).find(|n| n % KEYS_OF_A_WRITER == key)
+                };
+                let value = client.call(&format!("GET {writer}:{key}"));
+                let found = value.strip_prefix('$').map(|text| text[..10].parse::<u64>().unwrap());
+                assert!(
+                    found >= last(*acknowledged) && found <= last(*sent),
+                    "round {round}, key {writer}:{key}: {found:?}, acknowledged up to {acknowledged} of {sent}"
+                );
+            }
+            firsts[writer] = *sent;
+        }
+    }
+    firsts.iter().sum()
+}
+
+#[test]
+fn kill_9_under_load_loses_no_acknowledged_write() {
+    let writes = kill_under_load(3);
+    assert!(writes > 1000, "{writes} writes");
+}
+
+/// `cargo test -p flashlane --test cli kill_9_many_times -- --ignored --nocapture`
+#[test]
+#[ignore = "takes minutes"]
+fn kill_9_many_times_under_load_loses_no_acknowledged_write() {
+    println!("{} writes, none that was acknowledged lost", kill_under_load(100));
+}

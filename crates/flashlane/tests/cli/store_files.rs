@@ -4,7 +4,7 @@ use crate::endings::interrupt_by;
 use crate::program::{self, command, json, text};
 use crate::store::Kept;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::process::Stdio;
 
 fn file(kept: &Kept, action: &str, more: &[&str]) -> String {
@@ -176,4 +176,65 @@ fn killed_put_leaves_no_file() {
     file(&kept, "mkdir", &["/next"]);
     assert!(free(&kept) > before + (1 << 20), "{} of {before} bytes are free", free(&kept));
     assert_eq!(paths(&kept), ["file", "next"]);
+}
+
+/// Bytes of a file that differ with their place.
+fn pattern(block: u64) -> Vec<u8> {
+    let word = block.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    (0..1_u64 << 17).flat_map(|nth| word.wrapping_mul(nth + 1).to_le_bytes()).collect()
+}
+
+/// Waits for a child. Returns its peak of resident memory in MiB.
+fn peak_mib(child: &std::process::Child) -> u64 {
+    let mut status = 0;
+    // SAFETY: all are zeros, which is a value of each field.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the child is this process', and was not waited for; both places are valid.
+    let pid = unsafe { libc::wait4(child.id() as i32, &raw mut status, 0, &raw mut usage) };
+    assert_eq!((pid, status), (child.id() as i32, 0), "the command succeeds");
+    usage.ru_maxrss as u64 / 1024
+}
+
+/// Puts a file of this many MiB from a pipe, and reads it back into one. Returns the peaks of memory of both in MiB.
+fn stream(mib: u64, shape: &str, log_size: &str) -> (u64, u64) {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = dir.path().join("flash");
+    let (spec, size) = (format!("lanes({})", path.display()), format!("{}MiB", mib + mib / 8 + 512));
+    let shaped = format!("lanes({},{shape})", path.display());
+    program::done(&["store", "create", &shaped, "--create", &size, "--log-size", log_size]);
+    let mut put = command(&["store", "file", "put", &spec, "/large", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = put.stdin.take().unwrap();
+    (0..mib).for_each(|block| input.write_all(&pattern(block)).unwrap());
+    drop(input);
+    let put_mib = peak_mib(&put);
+    let mut get = command(&["store", "file", "get", &spec, "/large"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = get.stdout.take().unwrap();
+    let mut bytes = vec![0; 1 << 20];
+    for block in 0..mib {
+        output.read_exact(&mut bytes).unwrap();
+        assert!(bytes == pattern(block), "MiB {block} is another one");
+    }
+    assert_eq!(output.read(&mut bytes).unwrap(), 0, "the file ends");
+    (put_mib, peak_mib(&get))
+}
+
+#[test]
+fn file_streams_in_constant_memory() {
+    let shape = "channels=4,unit=1MiB";
+    let (small, large) = (stream(50, shape, "32MiB"), stream(300, shape, "32MiB"));
+    println!("put {} and {} MiB, get {} and {} MiB", small.0, large.0, small.1, large.1);
+    assert!(large.0 <= small.0 + 40 && large.1 <= small.1 + 20, "{small:?} grows to {large:?} MiB");
+}
+
+/// `cargo test -p flashlane --test cli file_of_10_gb -- --ignored --nocapture`
+#[test]
+#[ignore = "writes 10 GB"]
+fn file_of_10_gb_streams_in_constant_memory() {
+    let (put, get) = stream(10_000_000_000_u64.div_ceil(1 << 20), "channels=8,unit=8MiB", "256MiB");
+    println!("store-stream-put: {put} MiB\nstore-stream-get: {get} MiB");
+    assert!(put < 1200 && get < 400, "the put took {put} MiB of memory, the get {get} MiB");
 }
