@@ -190,3 +190,19 @@ fn add_files(dir: &Path, files: &mut Vec<PathBuf>) {
         }
     }
 }
+
+#[test]
+fn tests_that_store_md_names_exist() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let text = document("store");
+    let named: Vec<(&str, &str)> =
+        text.split('`').skip(1).step_by(2).filter_map(|code| code.split_once(".rs::")).collect();
+    assert!(named.len() > 30, "{} tests are named", named.len());
+    let is_there = |(file, test): &(&str, &str)| {
+        let source = fs::read_to_string(crates.join(format!("{file}.rs"))).unwrap_or_default();
+        source.contains(&format!("#[test]\nfn {test}()"))
+            || source.contains(&format!("#[test]\n    fn {test}()"))
+    };
+    let missing: Vec<_> = named.iter().filter(|named| !is_there(named)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
