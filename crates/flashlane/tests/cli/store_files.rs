@@ -196,6 +196,7 @@ fn peak_mib(child: &std::process::Child) -> u64 {
 }
 
 /// Puts a file of this many MiB from a pipe, and reads it back into one. Returns the peaks of memory of both in MiB.
+#[expect(clippy::zombie_processes, reason = "`peak_mib` waits for both children")]
 fn stream(mib: u64, shape: &str, log_size: &str) -> (u64, u64) {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = dir.path().join("flash");
