@@ -2,9 +2,9 @@
 //!
 //! A merge of an upper run with a lower one is divided by keys: one patch of the upper run, its *upper patch*, is
 //! merged with as many patches of the lower run as the blocks allow, up to the first key of the next one. The rest of
-//! the upper patch is written anew in its run. So each part is a merge like any other: nothing has to be remembered between
-//! parts, a power cut loses one of them at most, and the policy, asked again, chooses what is left of the merge. Every
-//! part moves entries to an older run or makes a patch out of several, so that parts end.
+//! the upper patch is written anew in its run. So each part is a merge like any other: nothing has to be remembered
+//! between parts, a power cut loses one of them at most, and the policy, asked again, chooses what is left of the
+//! merge. Every part moves entries to an older run or makes a patch out of several, so that parts end.
 //!
 //! The result of a part rarely fills its last patch. The next part begins behind it and takes it up again where it is
 //! less than half full, so that parts leave no more unfilled patches than a whole merge.
