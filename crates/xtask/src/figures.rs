@@ -132,6 +132,8 @@ const FIGURES: &[&Figure] = &[
     &store::OPENING_AFTER_CUT,
     &store::MEMORY,
     &store::CUTS,
+    &store::STREAM_PUT,
+    &store::STREAM_GET,
     &store::YCSB_A,
     &store::YCSB_B,
     &store::YCSB_C,

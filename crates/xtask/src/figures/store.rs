@@ -6,6 +6,24 @@ const COMMAND: &str = "cargo bench -q -p flashlane-studies --bench store";
 const COMPARISON: &str = "cargo run -q --release --manifest-path comparison/Cargo.toml";
 const SERVER: &str = "cargo bench -q -p flashlane-store-server";
 
+const STREAM: &str = "cargo test -q -p flashlane --test cli file_of_10_gb -- --ignored --nocapture";
+
+pub const STREAM_PUT: Figure = Figure {
+    id: "store-stream-put",
+    what: "`store file put` of 10 GB from a pipe into a store of units of 8 MiB: peak of resident memory, MiB",
+    goal: Some(Goal::AtMost(1200.0, None)),
+    command: STREAM,
+    read: |output| number_after(output, "store-stream-put:"),
+};
+
+pub const STREAM_GET: Figure = Figure {
+    id: "store-stream-get",
+    what: "`store file get` of that file, with a log of 256 MiB, which opening reads at once: MiB",
+    goal: Some(Goal::AtMost(400.0, None)),
+    command: STREAM,
+    read: |output| number_after(output, "store-stream-get:"),
+};
+
 pub const GETS: Figure = Figure {
     id: "store-gets",
     what: "random gets of 512 KiB on `sim:sdf`, 8 slices, each a client that waits for batches of 44: percent of the link",
