@@ -401,7 +401,8 @@ fn sectors(profile: &str, settings: &[(&str, &str)], size: u64, flush_every: u64
 #[test]
 fn parts_written_while_their_page_leaves_are_absorbed() {
     let large = [("mapping.unit", "32KiB"), ("mapping.chunk", "32KiB"), ("buffer.size", "384KiB")];
-    let cases: [(&str, &[(&str, &str)], u64, u64); 6] = [
+    type Settings<'a> = &'a [(&'a str, &'a str)];
+    let cases: [(&str, Settings<'_>, u64, u64); 6] = [
         ("ssd-m", &[], 512, 800),
         ("ssd-s", &[], 512, 800),
         ("ssd-m", &[], 512, 8),
