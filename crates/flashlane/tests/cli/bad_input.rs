@@ -246,7 +246,7 @@ fn endless_files_and_excessive_pauses_are_refused() {
     let endless = folder.path().join("endless.toml");
     std::os::unix::fs::symlink("/dev/zero", &endless).unwrap();
     let endless = endless.to_str().unwrap();
-    refused(2, &["probe", &format!("sim:{endless}")], &["endless.toml", "larger than 1 MiB"]);
+    refused(2, &["probe", &format!("sim:{endless}")], &["endless.toml", "not a regular file"]);
     refused(2, &["run", "sim:ssd-s", endless], &["endless.toml", "larger than 1 MiB"]);
     refused(2, &["run", "sim:ssd-s", "random-read,think=2500000h"], &["think", "2500000h", "24h"]);
 }
