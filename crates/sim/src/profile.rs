@@ -10,6 +10,7 @@
 
 mod builtin;
 mod checks;
+mod entered;
 mod error;
 mod fields;
 mod inherited;
@@ -25,6 +26,7 @@ mod tests;
 mod words;
 
 pub use builtin::{PROFILES, ProfileSource, names};
+pub use entered::text_with;
 pub use error::ConfigError;
 pub use fields::field_names;
 #[cfg(test)]

@@ -11,7 +11,7 @@ use flashlane_open::{config_named, profile_text};
 use flashlane_policy::Policies;
 use flashlane_report::csv_line;
 use flashlane_sim::config::DriveConfig;
-use flashlane_sim::profile::PROFILES;
+use flashlane_sim::profile::{PROFILES, text_with};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -28,6 +28,7 @@ const EXAMPLES: &str = "\
 Examples:
   flashlane profile list
   flashlane profile show ssd-s > my.toml
+  flashlane profile show ssd-s,flash.channels=16 > wide.toml
   flashlane profile check my.toml
   flashlane probe sim:my.toml
 
@@ -43,7 +44,8 @@ enum Action {
     },
     /// Print a drive's profile: every setting with its unit and source
     Show {
-        /// Name of a built-in drive, or a file that ends in .toml
+        /// Name of a built-in drive, or a file that ends in .toml, which settings may follow: ssd-s,flash.channels=16
+        #[arg(value_name = "NAME[,KEY=VALUE...]")]
         name: String,
         /// Output format; text is the profile file itself
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
@@ -75,16 +77,21 @@ fn profile_named(name: &str) -> Result<DriveConfig, Failure> {
     Ok(config_named(without_prefix(name), &[], &Policies::default())?)
 }
 
-/// Loads a profile with the settings after its name, as in the spec of a simulated drive.
+/// Loads a profile with the settings after its name.
 fn profile_with_settings(given: &str) -> Result<DriveConfig, Failure> {
-    if !given.contains(',') || Path::new(given).exists() {
-        return profile_named(given);
-    }
+    let (name, settings) = name_and_settings(given)?;
+    Ok(config_named(&name, &settings, &Policies::default())?)
+}
+
+/// Returns the name of a profile and the settings after it, as in the spec of a simulated drive.
+fn name_and_settings(given: &str) -> Result<(String, Vec<(String, String)>), Failure> {
+    let is_name = !given.contains(',') || Path::new(given).exists();
     let given = without_prefix(given);
+    if is_name {
+        return Ok((given.into(), Vec::new()));
+    }
     match format!("sim:{given}").parse::<Spec>().map_err(Failure::unusable)? {
-        Spec::Simulated { profile, overrides, lane: None } => {
-            Ok(config_named(&profile, &overrides, &Policies::default())?)
-        }
+        Spec::Simulated { profile, overrides, lane: None } => Ok((profile, overrides)),
         _ => Err(Failure::unusable(anyhow!(
             "'{given}' is not a profile with settings; write it like 'my.toml,flash.channels=16'"
         ))),
@@ -181,7 +188,15 @@ fn plain(value: &Value) -> String {
 }
 
 fn show(name: &str, format: Format) -> Result<Status, Failure> {
-    let (drive, text) = checked_text(name)?;
+    let (name, settings) = name_and_settings(name)?;
+    let (drive, text) = match settings.as_slice() {
+        [] => checked_text(&name)?,
+        _ => {
+            let text = text_with(&Policies::default(), &name, &checked_text(&name)?.1, &settings);
+            let text = text.map_err(Failure::unusable)?;
+            (config_named(&name, &settings, &Policies::default())?, text)
+        }
+    };
     let table: toml::Table = toml::from_str(&text).map_err(Failure::unusable)?;
     print(&match format {
         Format::Text => over_provisioning_comment(&drive) + &text,
@@ -226,7 +241,8 @@ fn fields(table: &toml::Table) -> String {
     }
     settings.iter().fold(csv_line(["field", "value", "source"]), |text, (field, value)| {
         let section = field.split_once('.').map(|(section, _)| format!("{section}.*"));
-        let source = sources.iter().find(|(name, _)| name == field || Some(name) == section.as_ref());
+        let source_of = |of: &String| sources.iter().find(|(name, _)| name == of);
+        let source = source_of(field).or_else(|| source_of(section.as_ref()?));
         text + &csv_line([field.as_str(), value, source.map_or("", |(_, source)| source)])
     })
 }

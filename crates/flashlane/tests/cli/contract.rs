@@ -413,6 +413,30 @@ fn profiles() {
 }
 
 #[test]
+fn profile_is_shown_with_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wide.toml");
+    let settings = "ssd-s,flash.channels=16,flash.blocks=6000,buffer.high_watermark=50%";
+    fs::write(&file, done(&["profile", "show", settings])).unwrap();
+    let file = file.to_str().unwrap();
+    let line = |given: &str| done(&["profile", "check", given]).split_once("good: ").unwrap().1.to_owned();
+    // The file is a drive of its own, whose over-provisioning nothing changed.
+    assert!(line(settings).starts_with(line(file).trim_end()), "{}", line(settings));
+    let csv = done(&["profile", "show", settings, "--format", "csv"]);
+    assert!(csv.contains("flash.channels,16,set on the command line"), "{csv}");
+    assert!(csv.contains("buffer.high_watermark,50%,set on the command line"), "{csv}");
+}
+
+#[test]
+fn free_blocks_out_of_reach_are_a_warning() {
+    let settings = "msr-32g,cleaning.high=40%";
+    assert!(done(&["profile", "check", settings]).contains("cleaning.high of 40.0% is never reached"));
+    let result = json(&["run", &format!("sim:{settings}"), "random-read,requests=1k"]);
+    let warnings = result["warnings"].as_array().unwrap();
+    assert!(warnings.iter().any(|warning| warning["code"] == "free-out-of-reach"), "{warnings:?}");
+}
+
+#[test]
 fn pipes_get_no_colour() {
     for arguments in [&["--help"][..], &["run", "sim:ssd-s", "random-read,requests=1k"], &["run"]] {
         let ended = flashlane(arguments);
