@@ -116,8 +116,8 @@ pub struct Ending {
 /// Successive empty reaps with the device's clock standing still before the device counts as stalled.
 const EMPTY_REAPS_MAX: u32 = 16;
 
-/// Turns in which the clock of a simulated device stands still before a loop that only time ends is one without end: far
-/// more than any number of requests in flight.
+/// Turns in which the clock of a simulated device stands still before a loop that only time ends is one without end:
+/// far more than any number of requests in flight.
 const STILL_TURNS_MAX: u64 = 1 << 22;
 
 /// Most work on a simulated device between two calls of [`Client::stopped`] (a few milliseconds): one unit per turn of

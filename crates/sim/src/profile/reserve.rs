@@ -29,8 +29,8 @@ impl DriveConfig {
         })
     }
 
-    /// `cleaning.high`, where that many blocks cannot be free once the capacity is written. Not known where whole blocks
-    /// are mapped: it is a share of their log there.
+    /// `cleaning.high`, where that many blocks cannot be free once the capacity is written. Not known where whole
+    /// blocks are mapped: it is a share of their log there.
     fn free_out_of_reach(&self) -> Option<FreeOutOfReach> {
         let high = self.cleaning.high.0;
         if self.has_erase_units() || self.mapping.translation != "page" || high <= self.cleaning.low.0 {

@@ -37,8 +37,8 @@ fn largest(
     fitting.1
 }
 
-/// Returns words for the largest share of blocks that are bad from the start for which `fits` holds, where it is smaller
-/// than the drive's, followed by a comma; nothing where no share fits.
+/// Returns words for the largest share of blocks that are bad from the start for which `fits` holds, where it is
+/// smaller than the drive's, followed by a comma; nothing where no share fits.
 ///
 /// Requires: where a share fits, smaller ones do; the share is in range.
 pub(super) fn fewer_bad_blocks(config: &DriveConfig, fits: impl Fn(&DriveConfig) -> bool) -> String {
