@@ -122,8 +122,10 @@ fn commands(document: &str) -> Vec<Vec<String>> {
 /// The program's arguments, where the command runs it: `sudo flashlane …`, `cargo run --release -- …`.
 fn arguments(command: &[String]) -> Option<&[String]> {
     let own = |word: &String| word == "flashlane" || (word.ends_with("/flashlane") && !word.contains('='));
+    let begins_with = |words: &[&str]| command.iter().zip(words).all(|(word, other)| word == other);
     match command.iter().position(|word| word == "--") {
-        Some(at) if command.first().is_some_and(|word| word == "cargo") => Some(&command[at + 1..]),
+        _ if begins_with(&["cargo", "test"]) => None,
+        Some(at) if begins_with(&["cargo"]) => Some(&command[at + 1..]),
         _ => command.iter().take(3).position(own).map(|at| &command[at + 1..]),
     }
 }
