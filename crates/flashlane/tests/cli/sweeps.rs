@@ -482,15 +482,15 @@ fn sweep_with_flushes_compares_rates() {
     let drive = "sim:ssd-s,initial.state=full";
     let line = "random-write,size=8k,depth=4,fsync=1,requests=400,area=8MiB";
     let result = json(&["run", drive, line, "--sweep", "buffer.policy=none,lru", "--repeat", "1"]);
-    assert_eq!(result["y"]["field"], "iops", "{}", result["y"]);
+    assert_eq!(result["comparison"]["field"], "iops", "{}", result["comparison"]);
     for row in result["rows"].as_array().unwrap() {
         let [write, flush] = ["mean_ns", "flush_mean_ns"].map(|field| row[field].as_f64().unwrap());
         assert!(flush > 0.0 && row["flush_p99_ns"].as_f64().unwrap() >= flush / 2.0, "{write} {row}");
     }
     let compared = ["run", drive, line, "--sweep", "buffer.policy=none,lru", "--sweep-y", "flush"];
-    assert_eq!(json(&compared)["y"]["field"], "flush_mean_ns");
+    assert_eq!(json(&compared)["comparison"]["field"], "flush_mean_ns");
     // Writes that arrive at a rate come at that rate on any drive.
     let paced = format!("{line},rate=100/s");
     let result = json(&["run", drive, &paced, "--sweep", "buffer.policy=none,lru", "--repeat", "1"]);
-    assert_eq!(result["y"]["field"], "mean_ns");
+    assert_eq!(result["comparison"]["field"], "mean_ns");
 }
