@@ -6,6 +6,7 @@ use crate::proposal::{Advice, Proposal};
 use crate::{CostModel, Reads, Trial};
 use flashlane_base::units::format_bytes;
 
+const SUBCOMPACTIONS: &str = "max_subcompactions";
 /// Default of `compaction_readahead_size`.
 const READAHEAD: u64 = 2 << 20;
 /// Largest readahead that is proposed.
@@ -21,15 +22,18 @@ const PAGES_OF_FILE: f64 = 3.0;
 /// Returns settings of RocksDB for the device of `model`.
 pub fn rocksdb(model: &CostModel) -> Advice {
     let mut advice = Advice::default();
-    for proposal in [readahead(model), subcompactions(model), opening_threads(model)] {
-        advice.consider(model, proposal);
-    }
+    advice.consider(model, subcompactions(model));
+    // What several readers gain, longer requests of each do not gain again.
+    let readers = if advice.proposals.is_empty() { 1 } else { model.depth_of_scan(READAHEAD) };
+    advice.consider(model, readahead(model, readers));
+    advice.consider(model, opening_threads(model));
     advice
 }
 
-fn readahead(model: &CostModel) -> Proposal {
+/// Returns the readahead of a compaction with so many readers: the default, or as many as are proposed.
+fn readahead(model: &CostModel, readers: u32) -> Proposal {
     let page = model.page_bytes();
-    let best = model.size_of_scan(1, MOST_READAHEAD).max(READAHEAD);
+    let best = model.size_of_scan(readers, MOST_READAHEAD).max(READAHEAD);
     Proposal {
         name: "compaction_readahead_size".into(),
         now: READAHEAD.to_string(),
@@ -38,18 +42,18 @@ fn readahead(model: &CostModel) -> Proposal {
         apply: format!("compaction_readahead_size={best}"),
         undo: format!("compaction_readahead_size={READAHEAD}"),
         measured: format!(
-            "a page of {} takes {} in requests of {} and {} in requests of {}",
+            "a page of {} takes {} in requests of {} and {} in requests of {}, {readers} in flight",
             format_bytes(page),
-            us(model.scanned_page(READAHEAD, 1).mean),
+            us(model.scanned_page(READAHEAD, readers).mean),
             format_bytes(READAHEAD),
-            us(model.scanned_page(best, 1).mean),
+            us(model.scanned_page(best, readers).mean),
             format_bytes(best)
         ),
         formula: "smallest request, of 2 MiB at least, whose time of a page is within 5% of the best",
         void_when: "compactions read from the page cache, or are bound by compression",
         on: reads_of_compaction(),
-        trial: Trial::reads(compaction(model, READAHEAD, 1), compaction(model, best, 1)),
-        relies_on: None,
+        trial: Trial::reads(compaction(model, READAHEAD, readers), compaction(model, best, readers)),
+        relies_on: (readers > 1).then_some(SUBCOMPACTIONS),
     }
 }
 
@@ -57,7 +61,7 @@ fn subcompactions(model: &CostModel) -> Proposal {
     let page = model.page_bytes();
     let streams = model.depth_of_scan(READAHEAD);
     Proposal {
-        name: "max_subcompactions".into(),
+        name: SUBCOMPACTIONS.into(),
         now: "1".into(),
         proposed: streams.to_string(),
         scope: "database; SetDBOptions, no restart",
