@@ -5,6 +5,16 @@ use crate::files::Files;
 use crate::records::{Attributes, Inode, Kind};
 use flashlane_device::DataDevice;
 
+/// Returns the path of names below the root.
+fn path_of(names: &[&[u8]]) -> Vec<u8> {
+    [b"/", &*names.join(&b'/')].concat()
+}
+
+/// Returns the error of a path that leads through the file at `names`.
+fn no_directory(names: &[&[u8]]) -> FileError {
+    FileError::NoDirectory { name: String::new() }.of_path(path_of(names))
+}
+
 /// Returns the names of a path.
 fn names(path: &[u8]) -> Vec<&[u8]> {
     path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect()
@@ -28,10 +38,10 @@ impl<D: DataDevice, L: DataDevice> Files<'_, D, L> {
     pub fn place(&mut self, path: impl AsRef<[u8]>) -> Result<(Inode, Vec<u8>), FileError> {
         let names = names(path.as_ref());
         let (name, above) = names.split_last().ok_or(FileError::Root)?;
-        let directory = self.walk(above, &above.join(&b'/'))?;
+        let directory = self.walk(above, &path_of(above))?;
         self.check_name(name)?;
         if self.attributes(directory)?.kind != Kind::Directory {
-            return Err(FileError::NoDirectory { name: String::new() }.of_path(above.join(&b'/')));
+            return Err(no_directory(above));
         }
         Ok((directory, name.to_vec()))
     }
@@ -44,10 +54,10 @@ impl<D: DataDevice, L: DataDevice> Files<'_, D, L> {
         let names = names(path.as_ref());
         names.iter().try_for_each(|name| self.check_name(name))?;
         let mut directory = Inode::ROOT;
-        for name in names {
+        for (at, name) in names.iter().enumerate() {
             directory = match self.lookup(directory, name)? {
                 Some(entry) if entry.kind == Kind::Directory => entry.inode,
-                Some(_) => return Err(FileError::NoDirectory { name: String::new() }.of_path(path.as_ref())),
+                Some(_) => return Err(no_directory(&names[..=at])),
                 None => self.make_directory(directory, name)?,
             };
         }
@@ -56,9 +66,9 @@ impl<D: DataDevice, L: DataDevice> Files<'_, D, L> {
 
     fn walk(&mut self, names: &[&[u8]], path: &[u8]) -> Result<Inode, FileError> {
         let (mut inode, mut kind) = (Inode::ROOT, Kind::Directory);
-        for name in names {
+        for (at, name) in names.iter().enumerate() {
             if kind == Kind::File {
-                return Err(FileError::NoDirectory { name: String::new() }.of_path(path));
+                return Err(no_directory(&names[..at]));
             }
             let missing = || FileError::Missing { name: String::new() }.of_path(path);
             let entry = self.lookup(inode, name)?.ok_or_else(missing)?;
