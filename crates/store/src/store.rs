@@ -328,6 +328,14 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
         self.core.scrub()
     }
 
+    /// Checks whether [`salvage`](Self::salvage) can give anything up.
+    ///
+    /// # Errors
+    /// [`SalvageError::Log`].
+    pub fn check_salvage(&self) -> Result<(), SalvageError> {
+        self.core.check_salvage()
+    }
+
     /// Gives up what [`scrub`](Self::scrub) found damaged, and waits for that: records that it is lost
     /// ([`Loss::stated`]), erases other data in the log and damaged blocks, and rewrites those of which a part can be
     /// read, so that writes are taken and merges complete. Such a block stays where there is no room for its rewriting,

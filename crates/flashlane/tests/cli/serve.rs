@@ -4,7 +4,7 @@
 mod against_redis;
 mod client;
 
-use crate::program::{command, done, refused, text};
+use crate::program::{command, done, flashlane, refused, text, wait_until};
 use client::Client;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -307,6 +307,23 @@ fn commands_and_clients_share_values() {
     done(&["store", "put", &serving.device, "other", "--value", "there"]);
     (serving.child, serving.port) = serve(&serving.device, &[]);
     assert_eq!(serving.client().call("GET other"), "$there");
+}
+
+/// A key that expired for clients is gone for commands.
+#[test]
+fn expired_keys_are_gone_for_commands() {
+    let mut serving = Serving::new(&[]);
+    assert_eq!(serving.client().call("SET short secret PX 1"), "+OK");
+    assert_eq!(serving.client().call("SET long kept EX 10000"), "+OK");
+    serving.client().send_line("SHUTDOWN");
+    serving.child.wait().unwrap();
+    let get = ["store", "get", &serving.device, "short"];
+    wait_until(|| flashlane(&get).status == 1);
+    refused(1, &get, &["no key 'short'"]);
+    refused(1, &["store", "rm", &serving.device, "short"], &["no such key"]);
+    assert_eq!(done(&["store", "scan", &serving.device, "--values"]), "long\tkept\n");
+    (serving.child, serving.port) = serve(&serving.device, &[]);
+    assert_eq!(serving.client().call("GET long"), "$kept");
 }
 
 #[test]

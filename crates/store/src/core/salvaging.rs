@@ -226,11 +226,17 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         while self.step(Instant::FAR) {}
     }
 
+    /// Returns why nothing can be given up: a damaged log says nothing of what it lost.
+    pub(crate) fn check_salvage(&self) -> Result<(), SalvageError> {
+        match self.missing.as_ref().filter(|error| error.is_of_log()) {
+            Some(error) => Err(SalvageError::Log(Box::new(error.clone()))),
+            None => Ok(()),
+        }
+    }
+
     /// Gives up what a scrub found damaged: see the header of this file.
     pub(crate) fn salvage(&mut self, damage: &Damage) -> Result<(), SalvageError> {
-        if let Some(error) = self.missing.as_ref().filter(|error| error.is_of_log()) {
-            return Err(SalvageError::Log(Box::new(error.clone())));
-        }
+        self.check_salvage()?;
         if damage.is_none() {
             return Ok(());
         }

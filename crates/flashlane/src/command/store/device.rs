@@ -137,7 +137,10 @@ fn open_with(place: &Place, access: Access, options: StoreOptions) -> Result<Ope
     let opened = opening.open_store(&place.device, &place.log, access, options);
     let store = opened.map_err(|error| not_opened(place, error))?;
     place.loss.replace(store.loss());
-    Ok(AnyKeyValueStore::from(store).into())
+    let mut opened = OpenedStore::from(AnyKeyValueStore::from(store));
+    // What clients let expire is gone for commands too.
+    opened.store().set_time(flashlane_host::calendar_ms());
+    Ok(opened)
 }
 
 /// Refuses a simulated device.

@@ -45,6 +45,14 @@ pub fn salvage(place: &Place, options: SalvageOptions) -> Result<Status, Failure
             format!("Each command says what it lost until 'flashlane store salvage {device} --acknowledge'\n")
         }
     };
+    if let (false, Err(error)) = (options.destroy_data, store.store().check_salvage()) {
+        print(&format!(
+            "Verdict: damaged\n{}Nothing was changed: {error}. {}\n",
+            found(&damage),
+            to_move(place)
+        ))?;
+        return Ok(Status::Failed);
+    }
     if !options.destroy_data {
         print(&format!(
             "Verdict: damaged\n{}Nothing was changed. Go back to a copy of device and log; if there is none, 'flashlane store \
