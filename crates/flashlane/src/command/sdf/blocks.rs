@@ -301,7 +301,16 @@ pub fn remove(target: &Target, ids: &[u64], damaged: bool) -> Result<Status, Fai
         let discarded = blocks.discard_damaged();
         let kept = blocks.damaged().count();
         // Some may be erased even if it ended early.
-        notify(&format!("damaged units erased: {}", before - kept));
+        let block = blocks.list().next().map(|block| block.id);
+        let store = if block.is_some_and(|id| is_of_store(&mut blocks, id)) {
+            format!(
+                "; the device holds a store, which may have lost keys by that: 'flashlane store stat {}' says it",
+                quoted(&target.to_string())
+            )
+        } else {
+            String::new()
+        };
+        notify(&format!("damaged units erased: {}{store}", before - kept));
         discarded.map_err(Failure::failed)?;
         if kept > 0 {
             return Err(Failure::failed(anyhow!("damaged units that could not be erased: {kept}")));
