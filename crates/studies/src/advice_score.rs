@@ -347,7 +347,7 @@ mod tests {
 
     /// The recommendations of `subjects` that do not hold on another drive.
     fn misses(subjects: &[Subject]) -> Vec<Comparison> {
-        let all = compare(subjects, Effort::Quick, Seed(7), &|_| {});
+        let all = compare(subjects, Effort::Normal, Seed(7), &|_| {});
         assert_eq!(all.len(), LOADS.len() * subjects.len());
         all.into_iter().filter(|comparison| !comparison.holds()).collect()
     }
