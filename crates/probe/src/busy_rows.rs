@@ -15,7 +15,8 @@ use crate::bus_time;
 use crate::chunk_ends::Ends;
 use crate::dies::{ChunkPair, Dies};
 use crate::error::Interruption;
-use crate::write_rows::{FoundChunks, LONGER, Rows, TwoPageWrite, Writer, rows};
+use crate::row_writer::Writer;
+use crate::write_rows::{FoundChunks, LONGER, Rows, TwoPageWrite, rows};
 use flashlane_workload::Access;
 
 /// Reads of pages written a random number of turns before, that number at most, and least reads of these that wait.

@@ -3,7 +3,7 @@
 use crate::bench::Bench;
 use crate::error::Interruption;
 use crate::repetitions::repeat;
-use crate::write_rows::{PAGES_REACH_BYTES, Writer};
+use crate::row_writer::{PAGES_REACH_BYTES, Writer};
 use flashlane_device::SubmitError;
 use flashlane_measure::Interruption as Measuring;
 use flashlane_workload::Access;

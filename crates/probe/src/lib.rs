@@ -84,6 +84,7 @@ mod repetitions;
 mod residues;
 mod rewrites;
 mod rewritten;
+mod row_writer;
 mod sector_channels;
 mod session;
 mod single_die;

@@ -21,17 +21,15 @@ use crate::error::Interruption;
 use crate::flash_read;
 use crate::mapping::Policy;
 use crate::pattern;
+use crate::row_writer::Writer;
 use crate::written_page;
 use flashlane_workload::Access;
 use std::collections::BTreeSet;
 
-/// Reach of the search for pages: several pages of the largest usual size.
-pub(crate) const PAGES_REACH_BYTES: u64 = 64 * 1024;
 /// Slow requests, at least, where the other mapping predicts ends of chunks; and a third as many as ends.
 const LEAST_REFUTING: usize = 2;
 /// Bytes of a row: four chunks of 1 MiB, and a part of one.
 const ROW_BYTES: u64 = 9 << 19;
-const ROW_PAGES_MIN: u64 = 256;
 /// Factor of the length of a row that shows too few ends of chunks.
 pub(crate) const LONGER: u64 = 4;
 /// Writes of a reference.
@@ -80,7 +78,7 @@ pub(crate) fn find(
     }
     let rows = match page_bytes {
         Some(page_bytes) => {
-            writer.align(bench, area, known, chunk.as_ref())?;
+            align(bench, &mut writer, area, known, chunk.as_ref())?;
             Some(WriteRows { page_bytes, chunk: chunk.map(|found| found.boundaries(page_bytes)) })
         }
         None => None,
@@ -126,78 +124,30 @@ fn spare_collection(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<bool, 
     bench.trim_range(offset_bytes + kept_bytes, offset_bytes + length_bytes)
 }
 
-/// Writes pages, and counts them: a drive that places pages in the order of writes places this many.
-pub(crate) struct Writer {
-    pub(crate) area: Area,
-    pub(crate) page_bytes: u64,
-    pub(crate) turn: u64,
-    pub(crate) row_bytes: u64,
-}
-
-impl Writer {
-    /// Returns a random place of the area at a multiple of every usual page.
-    pub(crate) fn place(&self, bench: &mut Bench<'_>) -> u64 {
-        let places = self.area.length_bytes / PAGES_REACH_BYTES - 2;
-        self.area.offset_bytes + bench.random().below(places) * PAGES_REACH_BYTES
-    }
-
-    /// Returns the offset of a random page of the area: readahead would soon hold those of a row.
-    pub(crate) fn random_page(&self, bench: &mut Bench<'_>) -> u64 {
-        let pages = self.area.length_bytes / self.page_bytes;
-        self.area.offset_bytes + bench.random().below(pages) * self.page_bytes
-    }
-
-    /// Pages of a row, an even number.
-    pub(crate) fn row_pages(&self) -> u64 {
-        let half = self.area.length_bytes / self.page_bytes / 2;
-        (self.row_bytes / self.page_bytes).max(ROW_PAGES_MIN).min(half) & !1
-    }
-
-    /// Writes until the area's first page, which is written next, lies in a chunk as it did; or begins one that was
-    /// found.
-    fn align(
-        &mut self,
-        bench: &mut Bench<'_>,
-        filled: Area,
-        known: KnownFromReads<'_>,
-        found: Option<&FoundChunks>,
-    ) -> Result<(), Interruption> {
-        let pages = |bytes: u64| bytes / self.page_bytes;
-        let (period, phase) = match (found, known.chunk) {
-            (Some(FoundChunks { ends, policy: Some(Policy::WriteOrder), .. }), _) if !known.keeps_chunk => {
-                (ends.period, ends.phase)
-            }
-            (_, Some(chunk)) if chunk.size_bytes.is_multiple_of(self.page_bytes) => {
-                let (period, filled) = (pages(chunk.size_bytes), pages(filled.length_bytes));
-                (period, (period - filled % period) % period)
-            }
-            _ => return Ok(()),
-        };
-        while self.turn % period != phase {
-            self.write(bench, self.row_pages(), 1)?;
+/// Writes until the area's first page, which is written next, lies in a chunk as it did; or begins one that was found.
+fn align(
+    bench: &mut Bench<'_>,
+    writer: &mut Writer,
+    filled: Area,
+    known: KnownFromReads<'_>,
+    found: Option<&FoundChunks>,
+) -> Result<(), Interruption> {
+    let page_bytes = writer.page_bytes;
+    let pages = |bytes: u64| bytes / page_bytes;
+    let (period, phase) = match (found, known.chunk) {
+        (Some(FoundChunks { ends, policy: Some(Policy::WriteOrder), .. }), _) if !known.keeps_chunk => {
+            (ends.period, ends.phase)
         }
-        Ok(())
-    }
-
-    /// Writes a page behind the rows until a turn.
-    pub(crate) fn write_until(&mut self, bench: &mut Bench<'_>, turn: u64) -> Result<(), Interruption> {
-        while self.turn < turn {
-            self.write(bench, self.row_pages(), 1)?;
+        (_, Some(chunk)) if chunk.size_bytes.is_multiple_of(page_bytes) => {
+            let (period, filled) = (pages(chunk.size_bytes), pages(filled.length_bytes));
+            (period, (period - filled % period) % period)
         }
-        Ok(())
+        _ => return Ok(()),
+    };
+    while writer.turn % period != phase {
+        writer.write(bench, writer.row_pages(), 1)?;
     }
-
-    /// Writes pages from the `first` of the area on in one request. Returns its time in microseconds.
-    pub(crate) fn write(
-        &mut self,
-        bench: &mut Bench<'_>,
-        first: u64,
-        pages: u64,
-    ) -> Result<f64, Interruption> {
-        self.turn += pages;
-        let at = self.area.offset_bytes + first * self.page_bytes;
-        bench.durable_write(at, pages * self.page_bytes).map(|time| time.as_us_f64())
-    }
+    Ok(())
 }
 
 /// Time of one write, and limits of the time on the bus of a page and of a program, in microseconds.

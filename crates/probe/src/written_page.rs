@@ -11,7 +11,8 @@ use crate::numbers;
 use crate::page_ends;
 use crate::pattern::{self, Point};
 use crate::repetitions::{repeat, samples};
-use crate::write_rows::{PAGES_REACH_BYTES, RATIO_MAX, RATIO_MIN, REFERENCE, Spread, Writer};
+use crate::row_writer::{PAGES_REACH_BYTES, Writer};
+use crate::write_rows::{RATIO_MAX, RATIO_MIN, REFERENCE, Spread};
 use flashlane_workload::Access;
 use std::ops::Range;
 

@@ -159,8 +159,8 @@ fn wait_of_no_time_is_no_bus() {
     assert_right_or_open(&result, Feature::SubDomains, &[1]);
 }
 
-/// Single pages of streams, and whole streams, are in a buffer that keeps what is read: these are fast, and leave others
-/// to be followed.
+/// Single pages of streams, and whole streams, are in a buffer that keeps what is read: these are fast, and leave
+/// others to be followed.
 #[test]
 fn streams_in_a_buffer_are_not_followed() {
     for seed in [1, 2] {
