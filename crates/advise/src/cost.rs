@@ -102,8 +102,8 @@ impl CostModel {
 
     /// Predicts the elapsed time of reads, in nanoseconds.
     ///
-    /// The time of a page is that of many. At the end of random reads fewer and fewer are in flight, which takes between
-    /// nothing and the time that one read is in flight: half of that is added, and as much to either side.
+    /// The time of a page is that of many. At the end of random reads fewer and fewer are in flight, which takes
+    /// between nothing and the time that one read is in flight: half of that is added, and as much to either side.
     pub fn time(&self, reads: &Reads) -> Estimate {
         match *reads {
             Reads::Random { pages, band_pages, depth } => {

@@ -151,7 +151,8 @@ fn get<D: DataDevice, L: DataDevice>(
     }
 }
 
-/// Returns the first entries of a range. Where pages end, and which values a scan leaves to gets, is the store's choice.
+/// Returns the first entries of a range. Where pages end, and which values a scan leaves to gets, is the store's
+/// choice.
 fn scan<D: DataDevice, L: DataDevice>(
     store: &mut Store<D, L>,
     start: &[u8],

@@ -29,8 +29,8 @@ use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Keep keys and values on software-defined flash: create, put, get, rm, scan, import, backup, table, file, serve, bench,
-/// stat, salvage
+/// Keep keys and values on software-defined flash: create, put, get, rm, scan, import, backup, table, file, serve,
+/// bench, stat, salvage
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Arguments {
