@@ -141,7 +141,7 @@ fn uflip_never_overwrites_its_device() {
     refused(2, &read, &["'uflip.journal', which is not part of a result"]);
     assert_eq!(fs::metadata(out.join("uflip.journal")).unwrap().len(), 4096);
     for capacity in ["512B", "16KiB"] {
-        let device = format!("sim:mtron-like,capacity={capacity}");
+        let device = format!("sim:mtron-like,capacity={capacity},buffer.policy=none");
         refused(2, &["uflip", &device, "--plan"], &["64 MiB at least"]);
     }
 }
