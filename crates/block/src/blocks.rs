@@ -15,11 +15,12 @@
 //! # From `delete` to the erase
 //! ```text
 //! Blocks::delete          refuses it (admit_change); the first change erases leftovers, as a put does
-//! Engine::delete          block table: start_delete; superblock, if it does not record the id yet; unit table: delete,
-//!                         which queues the unit, or where gets read the block lets them end first
-//!   … the last get ends: Engine::handle_read, unit table: last_reader_left …
-//! Scheduler::dispatch     when the lane is idle, or short of erased units: submit_erase, of the first unit whose id is
-//!                         recorded; Port::submit; unit table: start_erase
+//! Engine::delete          block table: start_delete; superblock, if the id is the highest, and the floor that the last
+//!                         one recorded is not above it; unit table: delete, which queues the unit, or where gets read
+//!                         the block lets them end first
+//!   … the last get ends: Engine::handle_read, unit table: last_reader_left; Engine::step dispatches the lane …
+//! Scheduler::dispatch     when the lane is idle, or short of erased units, or a write finds none: submit_erase, of the
+//!                         first unit without stale copies whose id is recorded; Port::submit; unit table: start_erase
 //!   … the device erases …
 //! Engine::step            Scheduler::complete ─> note_erase_end (unit table: erase_completed) ─> Ended::Erase
 //! Engine::handle          handle_erase (block table: delete_ended; finish)

@@ -205,7 +205,8 @@ impl<D: DataDevice> Engine<D> {
         pending.ticket
     }
 
-    /// Deletes a stored block: its unit is erased once no get reads it and the superblock records its id.
+    /// Deletes a stored block: its unit is erased once no get reads it, no stale copy of it is left, and its id is
+    /// recorded as given out ([`recorded_below`](Self::recorded_below)).
     pub(crate) fn delete(&mut self, id: u64) -> Ticket {
         assert!(self.scheduler.is_ready(), "block {id} is deleted before leftovers are erased");
         let pending = self.accept(id);

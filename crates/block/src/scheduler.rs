@@ -1,8 +1,8 @@
 //! The scheduler: which request of a lane goes to the device next, and what its completion makes of the unit.
 //!
 //! On a lane reads go first, long ones one after the other; then writes, as many at a time as the options say; erases
-//! when the lane has nothing else to do, or when it has fewer erased units than the reserve. All of it is decided when
-//! an operation is queued or a request completes: there is no other clock.
+//! when the lane has nothing else to do, when it has fewer erased units than the reserve, or when a write finds none.
+//! All of it is decided when an operation is queued or a request completes: there is no other clock.
 //!
 //! Invariants:
 //! - The scheduler changes the state of a unit when the device has accepted or refused a request for it, and when the
@@ -12,8 +12,8 @@
 //!   returned by [`complete`](Scheduler::complete), or kept for [`take_ended`](Scheduler::take_ended). One that waits
 //!   leaves without one by [`take_waiting`](Scheduler::take_waiting) and
 //!   [`take_waiting_writes`](Scheduler::take_waiting_writes).
-//! - Units are never written while [`Phase::Opened`], and erased in the background only while [`Phase::Ready`];
-//!   otherwise a unit is erased only by [`submit_erase`](Scheduler::submit_erase).
+//! - Units are never written while [`Phase::Opened`]. The scheduler begins erases by itself only while
+//!   [`Phase::Ready`], but for a write that waits for a unit; before that `Engine::erase_next` erases leftovers.
 
 use crate::error::{GetFailure, PutFailure};
 use crate::lane::LaneQueue;

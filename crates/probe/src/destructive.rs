@@ -1,4 +1,5 @@
-//! The stages that write: SLC cache, mapping, link, write buffer, interference, reclaim unit and mapping cache.
+//! The stages for features that only writing shows: SLC cache, mapping, link, write buffer, interference, reclaim unit
+//! and mapping cache.
 
 use crate::area::{Area, Chunk};
 use crate::error::Interruption;

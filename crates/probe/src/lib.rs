@@ -12,8 +12,8 @@
 //!
 //! # Which file finds what
 //! `survey` runs the stages on a `session`, which owns the bench and collects findings: those of `structure`, of
-//! `recommend`, and of `destructive`, which write. `consistency` joins the findings, and takes back those that
-//! contradict each other.
+//! `recommend`, and of `destructive`, for what only writing shows. `consistency` joins the findings, and takes back
+//! those that contradict each other.
 //!
 //! | finding | experiments, in this order, until it is found |
 //! | --- | --- |

@@ -333,7 +333,7 @@ pub struct ProbeResult {
     /// What was measured of the SLC cache, where one was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slc_cache: Option<SlcCacheRow>,
-    /// The drive as a whole; `None` of a probe that ended before it was drawn.
+    /// Layouts that fit the findings; `None` of a probe that ended before these were compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub portrait: Option<LayoutCandidates>,
     /// Recommended settings by workload: `random_read`, `random_write`, `scan`.

@@ -1,4 +1,7 @@
 //! Flash: what the array looks like, how long its operations take, and the dies and channels that perform them.
+//!
+//! `array` is what the controller calls; it chooses one of two schedulers, whose headers have the path of an operation:
+//! `in_order` where no operation passes another, `queued` otherwise.
 
 mod accounts;
 mod array;

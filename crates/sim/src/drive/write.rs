@@ -7,29 +7,31 @@
 //!                         LinkTransfers::transfer_in
 //!   … the command and its data cross the link …
 //! Drive::transfer_ended   data_received ─> WritePath::data_arrived, which goes one of two ways:
-//! into the buffer         admit (may wait for room), start_acknowledgement
+//! into the buffer         admit (may wait for room), start_acknowledgement, and drain: write_unit, of each unit that is
+//!                         to leave the buffer; again when one is on flash, at a flush, and when the host is idle
 //!   … the firmware's latency …
-//!   buffer_latency_over   acknowledge ─> LinkTransfers::complete_write ─> Kernel::complete, deliver_completion
-//!   drain                 write_unit, of each unit that is to leave the buffer
+//!   buffer_latency_over   acknowledge ─> LinkTransfers::complete_write (… where completions cross the link) ─>
+//!                         Kernel::complete … deliver_completion
 //! bypassing it            write_through: write_unit, of each unit of the request
 //! both
 //!   write_unit            Translation::read_rest, where parts of the unit are missing (… drain_rmw_read,
 //!                         write_through_rmw_read)
-//!   program               Translation::look_up_for_write (may wait for the map), place_and_program
+//!   program               Translation::look_up_for_write (may wait for the map: … Drive::resume_after_map,
+//!                         program_mapped), place_and_program
 //!   Translation::program  Ftl::place, or place_on where the buffer chose the plane; Kernel::enqueue, or where GC is
 //!                         due enqueue_with_gc: GC that must precede, the program, other GC
-//!   … the flash array: `crate::nand` …
-//! Drive::flash_operation_finished
-//!   from the buffer       drained: release the slot
+//!   … the flash array: the headers of `nand::queued` and `nand::in_order`, one of which serves the drive's dies …
+//! Drive::flash_finished   flash_operation_finished, which goes one of two ways:
+//!   from the buffer       drained: release the slot, for which writes may wait; drain
 //!   bypassing it          programmed: after the last unit LinkTransfers::complete_write, Kernel::complete …
 //! ```
 //!
-//! "…" is time; after it the kernel's loop (`crate::kernel`) calls a function of `FrontEnd`. Where no line names a
-//! type, the function is one of [`Drive`](super::Drive) before `data_arrived`, and of [`WritePath`] from there on.
-//! Without a buffer every write bypasses it, and its whole units are placed together: program_run,
-//! Translation::program_run, Ftl::place_run, Kernel::enqueue_run. `ftl::page::gc` has GC as far as it changes tables.
-//! With replication a program is a task of the `Replicator`, from which Translation::operation_finished returns the
-//! owner's own.
+//! "…" is time; after it the kernel's loop (`crate::kernel`) calls a function of `FrontEnd`, or delivers a completion
+//! itself. Where no line names a type, the function is one of [`Drive`](super::Drive) before `data_arrived`, and of
+//! [`WritePath`] from there on. Without a buffer every write bypasses it. Without a cache of the map its whole units go
+//! to program_run and Translation::program_run, and without replication they are placed together: Ftl::place_run, and
+//! Kernel::enqueue_run where dies serve in order. `ftl::page::gc` has GC as far as it changes tables. With replication
+//! a program is a task of the `Replicator`, from which Translation::operation_finished returns the owner's own.
 //!
 //! The command of a write crosses the link with its data, that of a read with the first mapping units that it returns;
 //! a trim or flush sends it alone. So a read starts, and a write waits for the read/write lock, before the command has

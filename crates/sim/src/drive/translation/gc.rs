@@ -27,7 +27,7 @@ impl GcScheduling {
 impl Translation {
     /// Queues a program and the GC that belongs to it: first GC that frees the program's block and GC deferred since
     /// the block before was opened, then the program, then other GC. All have the class of a host write, so that no
-    /// rank reorders them.
+    /// rank reorders them, but for GC that is deferred behind the host.
     #[cold]
     pub(super) fn enqueue_with_gc(&mut self, kernel: &mut DriveKernel, program: Option<FlashOperation>) {
         let mut due = std::mem::take(&mut self.due_gc);
