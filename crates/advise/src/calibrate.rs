@@ -217,6 +217,11 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// Whether the device's time is virtual.
+    pub fn is_simulated(&self) -> bool {
+        self.device.info().simulated
+    }
+
     /// Reads `count` pages at random places of a band at a random place, and returns the time of one in nanoseconds.
     pub fn random_page_ns(&mut self, band_pages: u64, depth: u32, count: u64) -> Result<f64, AdviseError> {
         let band = self.area.part(band_pages * self.page_bytes, self.page_bytes, &mut self.random);
