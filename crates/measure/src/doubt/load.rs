@@ -47,6 +47,7 @@ fn what_to_try(speed: f64) -> String {
     let decimals = (1.0 - speed.log10().floor()).max(0.0) as usize;
     let speed = (speed / step).floor() * step;
     format!(
-        "try --speed {speed:.decimals$}, or --pace think or --pace closed, where requests wait for the drive"
+        "try --speed {speed:.decimals$}, half of what it sustained, or --pace think or --pace closed, where requests wait \
+         for the drive"
     )
 }
