@@ -2,7 +2,8 @@
 //!
 //! # From `put` to the device
 //! ```text
-//! Blocks::put             refuses it, or finds a lane (admit_put; the first one erases leftovers: waiting::prepare_for_writes)
+//! Blocks::put             refuses it, or finds a lane (admit_put; the first one erases leftovers: waiting::prepare_for_writes;
+//!                         where units are damaged it waits for a superblock: waiting::record_id_gap)
 //! Engine::put             block table: start_put; sequence number and checksums
 //! Engine::queue_write     Scheduler::queue_write (lane queue), dispatch
 //! Scheduler::dispatch     submit_write: least_worn unit; header and footer; Port::submit; if accepted, unit table: start_write
@@ -19,6 +20,7 @@
 //!                         one recorded is not above it; unit table: delete, which queues the unit, or where gets read
 //!                         the block lets them end first
 //!   … the last get ends: Engine::handle_read, unit table: last_reader_left; Engine::step dispatches the lane …
+//!   … the superblock is written: Engine::enter_written, superblock_copy_ended, which dispatches every lane …
 //! Scheduler::dispatch     when the lane is idle, or short of erased units, or a write finds none: submit_erase, of the
 //!                         first unit without stale copies whose id is recorded; Port::submit; unit table: start_erase
 //!   … the device erases …
@@ -100,8 +102,9 @@ use flashlane_device::{DataDevice, Readiness, UnitState};
 /// Immutable blocks under 64-bit ids, on the lanes of a device with erase units.
 ///
 /// [`put`](Self::put), [`get`](Self::get) and [`delete`](Self::delete) queue an operation and return at once;
-/// [`reap`](Self::reap) returns completed ones. Only the first put or delete after an opening may wait: for erases of
-/// torn units, and for a superblock where units are damaged. Everything else is decided when the device completes a
+/// [`reap`](Self::reap) returns completed ones. Only the first put or delete after an opening may wait, for requests
+/// in flight and for erases of leftovers; and a put until a superblock has recorded the gap of ids, where units are
+/// damaged or no superblock was found. Everything else is decided when the device completes a
 /// request, so the layer works alike in virtual and in real time, and a simulated run repeats exactly.
 pub struct Blocks<D> {
     engine: Engine<D>,

@@ -1,10 +1,11 @@
 //! The engine: turns what ends on a lane into transitions of blocks, superblock and ids.
 //!
 //! It knows which block an operation is for; the scheduler below knows when its request goes to the device and what
-//! becomes of the unit. What changes a unit without a request is the engine's: a block is deleted or replaced, its
-//! last reader leaves, a damaged unit or a leftover is given up. Every function that queues an operation dispatches
-//! its lane, but for leftovers ([`queue_leftover`](Engine::queue_leftover), [`erase_next`](Engine::erase_next)). The
-//! parts keep their own invariants; `blocks` lists those that join them.
+//! becomes of the unit. What changes a unit without a request is the engine's: a block is deleted or replaced, its last
+//! reader leaves, a damaged unit or a leftover is given up. Every function that accepts an operation dispatches its
+//! lane; for what the handlers of ended operations queue, `step` and `dispatch` do; leftovers are not dispatched
+//! ([`queue_leftover`](Engine::queue_leftover), [`erase_next`](Engine::erase_next)). The parts keep their own
+//! invariants; `blocks` lists those that join them.
 
 use crate::block_bytes::BlockBytes;
 use crate::block_table::{BlockTable, StoredBlock};

@@ -31,9 +31,10 @@
 //! The path of an erase:
 //! ```text
 //! requests   accept ─> begin_erase, then
-//!              clear_head, where the head of the unit is foreign or cannot be read: overwrite it; … head_cleared;
-//! content        read the content, where it is checked and unknown: begin_content_read … content_known
-//! table      record_erase: the record of the unit changes, its sector is due; then as a write from `records` on
+//!              clear_head, where the head of the unit is foreign or cannot be read: overwrite it …; or
+//!              record_erase, where its content is known
+//! content    head_cleared ─> read_part; or begin_content_read, where it is checked and unknown; … content_known
+//! requests   record_erase ─> table: the record of the unit changes, its sector is due; then as a write from `records` on
 //! ```
 //!
 //! # The path of opening, by file

@@ -11,9 +11,9 @@
 //! dies. The *interleaving degree*, `degree` in code, is the number of domains.
 //!
 //! # Which file finds what
-//! `survey` runs the stages on a `session`, which owns the bench and collects findings: those of `structure`, of
-//! `recommend`, and of `destructive`, for what only writing shows. `consistency` joins the findings, and takes back
-//! those that contradict each other.
+//! `survey` runs the stages on a `session`, which owns the bench and collects findings: its own of readahead,
+//! those of `structure`, and those of `destructive`, for what only writing shows; and the recommendations of
+//! `recommend`. `consistency` joins the findings, and takes back those that contradict each other.
 //!
 //! | finding | experiments, in this order, until it is found |
 //! | --- | --- |

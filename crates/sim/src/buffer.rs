@@ -1,9 +1,10 @@
 //! The write-back buffer: mapping units that the host has written and that are not on flash.
 //!
 //! A unit is *dirty*, then *chosen* to drain, then *programming*; its slot is free when the program ends. *Void*:
-//! superseded after it was chosen; not programmed. Policies that keep units that were read have *clean* units too,
-//! which are dropped for room. A write of a unit goes to the version that is here until that one is programming: then
-//! the unit gets another slot, with the parts of the version before it.
+//! superseded, or without a block to go to, after it was chosen; not programmed. Policies that keep units that were
+//! read have *clean* units too, which are dropped for room. A write of a unit goes to the version that is here until
+//! that one is programming, or was written whole where writes are not coalesced, or only pads a batch: then the unit
+//! gets another slot, with the parts of the version before it.
 //!
 //! A chosen unit waits in the drain queue until its drain starts: then it is *draining*, while its missing parts are
 //! read and it is programmed. A version that the host has written only in part collects further parts while the one

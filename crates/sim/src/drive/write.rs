@@ -3,14 +3,16 @@
 //! ```text
 //! Drive::submit           Kernel::check, Kernel::accept
 //!   … the host's submission cost; on a drive with several queues, the wait in one of them …
-//! Drive::fetched          start_or_wait_for_link, start_command (may wait for the read/write lock), start_write ─>
-//!                         LinkTransfers::transfer_in
+//! Drive::fetched          start_or_wait_for_link (may wait for the link: … transfer_ended), start_command (may wait for
+//!                         the read/write lock: … unlock), start_write ─> LinkTransfers::transfer_in
 //!   … the command and its data cross the link …
 //! Drive::transfer_ended   data_received ─> WritePath::data_arrived, which goes one of two ways:
-//! into the buffer         admit (may wait for room), start_acknowledgement, and drain: write_unit, of each unit that is
-//!                         to leave the buffer; again when one is on flash, at a flush, and when the host is idle
+//! into the buffer         admit (may wait for room), start_acknowledgement, and drain: WriteBuffer::start_next_drain,
+//!                         then write_unit of each unit that it returns; again when one is on flash, at a flush, and when
+//!                         the host is idle
 //!   … the firmware's latency …
-//!   buffer_latency_over   acknowledge ─> LinkTransfers::complete_write (… where completions cross the link) ─>
+//! Drive::buffer_latency_over
+//!                         acknowledge ─> LinkTransfers::complete_write (… where completions cross the link) ─>
 //!                         Kernel::complete … deliver_completion
 //! bypassing it            write_through: write_unit, of each unit of the request
 //! both
@@ -30,7 +32,8 @@
 //! itself. Where no line names a type, the function is one of [`Drive`](super::Drive) before `data_arrived`, and of
 //! [`WritePath`] from there on. Without a buffer every write bypasses it. Without a cache of the map its whole units go
 //! to program_run and Translation::program_run, and without replication they are placed together: Ftl::place_run, and
-//! Kernel::enqueue_run where dies serve in order. `ftl::page::gc` has GC as far as it changes tables. With replication
+//! Kernel::enqueue_run where dies serve in order and units are no larger than a page; the last goes with the GC that is
+//! due. `ftl::page::gc` has GC as far as it changes tables. With replication
 //! a program is a task of the `Replicator`, from which Translation::operation_finished returns the owner's own.
 //!
 //! The command of a write crosses the link with its data, that of a read with the first mapping units that it returns;

@@ -2,6 +2,11 @@
 //! an operation is known when it is queued, and the operations of a die need one place in the event queue between
 //! them.
 //!
+//! ```text
+//! enqueue, enqueue_run    push: the end of the operation is known
+//!   … die_done            the operations that have ended leave, and the next end is scheduled
+//! ```
+//!
 //! Invariants: the ends of a die's operations are sorted, and a die has an event scheduled for the first of them.
 
 use super::Geometry;
