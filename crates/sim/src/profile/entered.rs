@@ -6,8 +6,7 @@ use super::load::parse_with;
 use super::reserve;
 use super::settings::Settings;
 use flashlane_policy::Policies;
-use std::ops::Range;
-use toml::de::{DeTable, DeValue};
+use toml_edit::{DocumentMut, Item, Key, TableLike, TomlError, Value};
 
 /// What the text says of where an entered value comes from.
 const SOURCE: &str = "set on the command line";
@@ -31,98 +30,41 @@ pub fn text_with(
     let settings = Settings::apply(file, &mut table, overrides)?;
     reserve::choose_one(&mut table, &settings.unsectioned())
         .map_err(|refusal| settings.refused(file, text, refusal))?;
-    let mut text = text.to_owned();
+    let mut document: DocumentMut =
+        text.parse().map_err(|error: TomlError| ConfigError::new(file, error.message()))?;
     for field in ["capacity", "over_provisioning"] {
         if before.contains_key(field) && !table.contains_key(field) {
-            remove(&mut text, field);
+            document.remove(field);
         }
     }
     for field in settings.names() {
         let Some(value) = value_at(&mut table, &field) else { continue };
-        enter(&mut text, &field, &value.to_string());
-        enter_in(&mut text, &["provenance"], &format!("\"{field}\""), &format!("\"{SOURCE}\""));
+        let value = value.to_string().parse().expect("a value of TOML is one");
+        let parts: Vec<&str> = field.split('.').collect();
+        let (name, sections) = parts.split_last().expect("a field has a name");
+        enter(&mut document, sections, &Key::new(*name), value);
+        let quoted = format!("\"{field}\"").parse().expect("a quoted name is a key");
+        enter(&mut document, &["provenance"], &quoted, SOURCE.into());
     }
+    let text = document.to_string();
     match parse_with(policies, file, &text, &[]) {
         Ok(_) => Ok(text),
-        Err(error) => Err(ConfigError { line: None, ..error }),
+        Err(error) => Err(error.without_lines()),
     }
 }
 
-/// Enters the value of a dotted field.
-fn enter(text: &mut String, field: &str, value: &str) {
-    let parts: Vec<&str> = field.split('.').collect();
-    let (name, sections) = parts.split_last().expect("a field has a name");
-    enter_in(text, sections, name, value);
-}
-
-/// Enters a value under a key of a section: in place of the one there, or as the section's first line. A section that
-/// the text lacks comes at its end.
-fn enter_in(text: &mut String, sections: &[&str], key: &str, value: &str) {
-    let name = key.trim_matches('"');
-    if let Some((_, at)) = place(text, sections, name) {
-        return text.replace_range(at, value);
+/// Enters a value under a key of a section, which is added where it is not there. The comment of the value in its place
+/// stays.
+fn enter(document: &mut DocumentMut, sections: &[&str], key: &Key, mut value: Value) {
+    let mut section: &mut dyn TableLike = document.as_table_mut();
+    for name in sections {
+        let item = section.entry(name).or_insert(toml_edit::table());
+        section = item.as_table_like_mut().expect("the sections of a valid profile are tables");
     }
-    let line = format!("{key} = {value}\n");
-    let (at, entry) = match (section(text, sections), sections) {
-        (Some(Place::Inline(range)), _) => {
-            let is_empty = text[range.clone()].trim_matches(['{', '}', ' ']).is_empty();
-            let comma = if is_empty { "" } else { "," };
-            (range.start + 1, format!(" {key} = {value}{comma}"))
-        }
-        (Some(Place::Header(after)), _) => (after, line),
-        (None, []) => (first_entry(text), line),
-        (None, _) => (text.len(), format!("\n[{}]\n{line}", sections.join("."))),
-    };
-    text.insert_str(at, &entry);
-}
-
-/// Where the text's first line stands that is no comment and not empty.
-fn first_entry(text: &str) -> usize {
-    let lines = text.split_inclusive('\n');
-    lines.take_while(|line| line.trim().is_empty() || line.starts_with('#')).map(str::len).sum()
-}
-
-/// Removes the line of a field that stands in no section.
-fn remove(text: &mut String, field: &str) {
-    if let Some((key, value)) = place(text, &[], field) {
-        let start = text[..key.start].rfind('\n').map_or(0, |end| end + 1);
-        let end = text[value.end..].find('\n').map_or(text.len(), |end| value.end + end + 1);
-        text.replace_range(start..end, "");
+    if let Some(before) = section.get(key.get()).and_then(Item::as_value) {
+        *value.decor_mut() = before.decor().clone();
     }
-}
-
-/// Where a field's key and value stand.
-fn place(text: &str, sections: &[&str], name: &str) -> Option<(Range<usize>, Range<usize>)> {
-    let mut table = DeTable::parse(text).ok()?.into_inner();
-    for part in sections {
-        let (_, value) = table.into_iter().find(|(key, _)| key.as_ref() == *part)?;
-        let DeValue::Table(inner) = value.into_inner() else { return None };
-        table = inner;
-    }
-    let (key, value) = table.into_iter().find(|(key, _)| key.as_ref() == name)?;
-    Some((key.span(), value.span()))
-}
-
-/// Where keys can be added to a section.
-enum Place {
-    /// Behind its header.
-    Header(usize),
-    /// Within its braces.
-    Inline(Range<usize>),
-}
-
-fn section(text: &str, sections: &[&str]) -> Option<Place> {
-    let header = format!("[{}]", sections.join("."));
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        start += line.len();
-        if line.split('#').next().is_some_and(|line| line.trim() == header) {
-            return Some(Place::Header(start));
-        }
-    }
-    let (name, above) = sections.split_last()?;
-    let (_, value) = place(text, above, name)?;
-    text[value.clone()].starts_with('{').then_some(Place::Inline(value))
+    *section.entry_format(key).or_insert(Item::None) = Item::Value(value);
 }
 
 #[cfg(test)]
