@@ -73,7 +73,8 @@ pub(crate) fn find(
 ) -> Result<Option<WriteRows>, Interruption> {
     let mut writer = Writer { area, page_bytes: 0, turn: 0, row_bytes: ROW_BYTES };
     let (mut page_bytes, mut chunk) = look(bench, &mut writer, known.page_bytes)?;
-    if chunk.is_none() && spare_collection(bench, &mut writer)? {
+    let is_missing = page_bytes.is_none() || (chunk.is_none() && !known.keeps_chunk);
+    if is_missing && spare_collection(bench, &mut writer)? {
         (page_bytes, chunk) = look(bench, &mut writer, page_bytes)?;
     }
     let rows = match page_bytes {

@@ -16,7 +16,7 @@ use crate::write_rows::{RATIO_MAX, RATIO_MIN, REFERENCE, Spread};
 use flashlane_workload::Access;
 use std::ops::Range;
 
-/// Writes at each place of that search.
+/// Writes at each place where a page may end.
 const PAGE_WRITES: usize = 12;
 /// Writes of whole pages, of each size, at first and where these leave it open whether a page is one sector.
 const WHOLE_WRITES: [usize; 2] = [600, 2400];
@@ -25,7 +25,7 @@ const LARGEST_PAGE_BYTES: u64 = 16 * 1024;
 /// Least share of writes that take two programs where a page ends: at half of the turns a chunk of two pages ends as
 /// well.
 const ENDS: f64 = 0.25;
-/// Pages may be a power of two or three times one. Of the latter the thirds that end no page do so less often than
+/// Pages may be a power of two, or three times one. Of the latter the thirds that end no page do so less often than
 /// others by this factor.
 const THREE: u64 = 3;
 const OF_THIRDS: f64 = 4.0;
@@ -67,25 +67,30 @@ pub(crate) fn find(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<
     if sectors == 1 && delayed as f64 >= ENDS / 2.0 * (singles.len() + later.len()) as f64 {
         return Ok(None);
     }
-    writer.turn += (2 * REFERENCE + PAGE_WRITES * (count + count / sectors)) as u64;
-    let page_bytes = sectors as u64 * sector;
-    let is_third = is_third_of_page(bench, writer, page_bytes, two_programs)?;
-    Ok(Some(if is_third { THREE * page_bytes } else { page_bytes }))
+    let seen_bytes = sectors as u64 * sector;
+    let (is_third, thirds) = is_third_of_page(bench, writer, seen_bytes, two_programs)?;
+    let factor = if is_third { THREE } else { 1 };
+    // A write takes a page more where it crosses the end of one.
+    let crossing = |writes: usize, ends_apart: u64| writes as u64 + writes as u64 / ends_apart;
+    let page_writes = PAGE_WRITES as u64;
+    writer.turn += 2 * REFERENCE as u64 + page_writes * crossing(count, factor * sectors as u64);
+    writer.turn += page_writes * crossing(thirds, factor);
+    Ok(Some(factor * seen_bytes))
 }
 
 /// Returns whether pages are three times as large as it seems: at places that are no multiples of three pages of a
-/// power of two, each third of such a page ends one in a third of the writes.
+/// power of two, each third of such a page ends one in a third of the writes. Returns also how many ends were tried.
 fn is_third_of_page(
     bench: &mut Bench<'_>,
-    writer: &mut Writer,
+    writer: &Writer,
     seen_bytes: u64,
     two_programs: Range<f64>,
-) -> Result<bool, Interruption> {
+) -> Result<(bool, usize), Interruption> {
     let sector = bench.unit_bytes(true);
     let thirds = (PAGES_REACH_BYTES / seen_bytes) as usize;
     let places = writer.area.length_bytes / (THREE * PAGES_REACH_BYTES);
     if thirds < 2 * THREE as usize || places < 4 {
-        return Ok(false);
+        return Ok((false, 0));
     }
     let slow = samples(bench, thirds, PAGE_WRITES, |bench, k| {
         let place = writer.area.offset_bytes + bench.random().below(places - 2) * THREE * PAGES_REACH_BYTES;
@@ -93,7 +98,6 @@ fn is_third_of_page(
         let took = bench.durable_write(at, 2 * sector)?.as_us_f64();
         Ok(f64::from(u8::from(two_programs.contains(&took))))
     })?;
-    writer.turn += (thirds * PAGE_WRITES) as u64 * 4 / 3;
     // Of pages of this size, ends of chunks may be one of the three residues in places; of larger ones the others never
     // end one, but for what garbage collection delays.
     let share = |residue: u64| {
@@ -104,7 +108,7 @@ fn is_third_of_page(
             .collect();
         ends.iter().sum::<f64>() / ends.len().max(1) as f64
     };
-    Ok(share(0) >= ENDS && share(1).max(share(2)) < share(0) / OF_THIRDS)
+    Ok((share(0) >= ENDS && share(1).max(share(2)) < share(0) / OF_THIRDS, thirds))
 }
 
 /// Measures writes of one sector among the first `count` of random places, in microseconds.
