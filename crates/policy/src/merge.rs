@@ -42,8 +42,10 @@ pub struct Patch<'a> {
     pub bytes: u64,
     /// Number of its entries.
     pub entries: u64,
-    /// Number of its tombstones that no snapshot needs, and of entries that have expired, about.
+    /// Number of its tombstones that no snapshot needs.
     pub tombstones: u64,
+    /// Number of its values that have expired and no snapshot needs, about.
+    pub expired: u64,
 }
 
 impl Patch<'_> {
@@ -283,7 +285,8 @@ impl View<'_> {
     /// Returns a merge that drops tombstones: of a patch that consists of them by more than `share`. One with nothing
     /// older below is rewritten in its place, any other is merged into the level that `next` returns for its own.
     fn dense_tombstones(&self, share: f64, next: impl Fn(u8) -> u8) -> Option<Choice> {
-        let is_dense = |patch: &Patch<'_>| patch.tombstones as f64 > share * patch.entries as f64;
+        let is_dense =
+            |patch: &Patch<'_>| (patch.tombstones + patch.expired) as f64 > share * patch.entries as f64;
         // The deepest first, whose tombstones go at once. Level 0 has its own rule: its patches overlap.
         let dense = (0..self.patches.len()).rev().filter(|&nth| self.patches[nth].level > 0);
         let mut dense = dense.filter(|&nth| is_dense(&self.patches[nth]));

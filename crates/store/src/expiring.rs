@@ -81,9 +81,7 @@ impl ExpiryTimes {
                 });
                 self.stride *= 2;
             }
-            if self.entries.is_multiple_of(self.stride) {
-                self.samples.push(expiry_ms);
-            }
+            self.samples.push(expiry_ms);
         }
         self.entries += 1;
     }

@@ -129,17 +129,18 @@ impl Levels {
         self.runs.iter().map(cursor).filter(|cursor| !cursor.is_at_end()).collect()
     }
 
-    /// Returns the patches as policies see them. Tombstones that the oldest snapshot may need do not count.
+    /// Returns the patches as policies see them. Tombstones and expired values that the oldest snapshot may
+    /// need do not count.
     pub(crate) fn for_policy(&self, oldest_snapshot: Option<u64>, now_ms: u64) -> Vec<merge::Patch<'_>> {
-        let tombstones = |patch: &Patch| {
-            let (fields, expired) = (&patch.fields, patch.expiring.expired(now_ms));
+        let droppable = |patch: &Patch| {
+            let fields = &patch.fields;
             let is_needed = oldest_snapshot.is_some_and(|oldest| oldest < fields.sequences.1);
             // A single entry may be the tombstone that carries the record of a merge with no other result.
             let tombstones = if fields.entries == 1 { 0 } else { fields.tombstones };
-            if is_needed { 0 } else { tombstones + expired }
+            if is_needed { (0, 0) } else { (tombstones, patch.expiring.expired(now_ms)) }
         };
-        let patches = self.patches.iter().map(|patch| (&patch.fields, tombstones(patch)));
-        let seen = patches.map(|(fields, tombstones)| merge::Patch {
+        let patches = self.patches.iter().map(|patch| (&patch.fields, droppable(patch)));
+        let seen = patches.map(|(fields, (tombstones, expired))| merge::Patch {
             level: fields.level,
             run: fields.run,
             first: &fields.first,
@@ -147,6 +148,7 @@ impl Levels {
             bytes: fields.entry_bytes,
             entries: fields.entries,
             tombstones,
+            expired,
         });
         seen.collect()
     }

@@ -82,7 +82,7 @@ impl Frozen {
     fn for_policy(&self) -> merge::Patch<'_> {
         let ((level, run), (first, last)) = (self.place(), self.container.ends());
         let (bytes, entries) = (self.container.entry_bytes(), self.container.entries());
-        merge::Patch { level, run, first, last, bytes, entries, tombstones: 0 }
+        merge::Patch { level, run, first, last, bytes, entries, tombstones: 0, expired: 0 }
     }
 }
 

@@ -40,6 +40,7 @@ impl Model {
             bytes: stored.entries.len() as u64,
             entries: stored.entries.len() as u64,
             tombstones: stored.entries.values().filter(|entry| entry.1).count() as u64,
+            expired: 0,
         };
         let ends = |stored: &Stored| {
             let (first, last) = (stored.entries.first_key_value(), stored.entries.last_key_value());
@@ -401,6 +402,7 @@ fn leveled_merges_neighbours_that_exceed_the_target() {
         bytes: 1,
         entries: 1,
         tombstones: 0,
+        expired: 0,
     };
     // Level 1 may have four patches and has six; below its second, third and fourth there is one patch.
     let mut patches: Vec<Patch<'_>> = (0..6).map(|nth| patch(1, 2 * nth, 2 * nth + 1)).collect();
@@ -415,10 +417,41 @@ fn leveled_merges_neighbours_that_exceed_the_target() {
     assert_eq!(view.legality(&choice), Ok(()));
 }
 
+/// Values that have expired are dropped as tombstones are, and do not make the others seem larger.
+#[test]
+fn expired_values_are_merged_away_and_have_their_size() {
+    let patch = |expired| Patch {
+        level: 2,
+        run: 1,
+        first: b"a" as &[u8],
+        last: b"z" as &[u8],
+        bytes: 100 << 10,
+        entries: 100,
+        tombstones: 0,
+        expired,
+    };
+    for (expired, is_merged) in [(40, false), (88, true)] {
+        let patches = [patch(expired)];
+        let view =
+            View { patches: &patches, patch_bytes: 1 << 20, merge_blocks: u64::MAX, is_space_scarce: false };
+        assert_eq!(view.value_bytes_mean(), 1 << 10);
+        let choice = FAMILY.build("leveled", &Options::default()).expect("it has defaults").choose(view);
+        assert_eq!(choice.is_some(), is_merged, "{expired} of 100 have expired");
+    }
+}
+
 #[test]
 fn illegal_choices_are_named() {
-    let patch =
-        |level, run, first, last| Patch { level, run, first, last, bytes: 1, entries: 1, tombstones: 0 };
+    let patch = |level, run, first, last| Patch {
+        level,
+        run,
+        first,
+        last,
+        bytes: 1,
+        entries: 1,
+        tombstones: 0,
+        expired: 0,
+    };
     let patches = [
         patch(0, 9, b"a" as &[u8], b"m" as &[u8]),
         patch(0, 8, b"c", b"z"),
