@@ -11,8 +11,8 @@ pub trait BackupTarget {
     fn begin(&mut self) -> io::Result<Box<dyn BackupFile>>;
 }
 
-/// A backup that is being written. Dropped before its commit, it leaves nothing. Each call MUST return soon: the server
-/// waits for it.
+/// A backup that is being written. Dropped before its commit, it leaves nothing. The server waits for each call,
+/// which writes up to one value.
 pub trait BackupFile: io::Write {
     /// Makes it durable, and puts it in its place.
     ///

@@ -83,9 +83,16 @@ impl Reads {
         self.get_bytes + self.scan_bytes
     }
 
-    /// Returns whether a further scan may read beside those that do: `most` at a time.
-    pub(crate) fn may_scan(&self, most: usize) -> bool {
-        self.scans.len() < most
+    /// Bytes of groups and values that scans read or have read.
+    pub(crate) fn scan_bytes(&self) -> u64 {
+        self.scan_bytes
+    }
+
+    /// Returns whether a further scan may read beside those that do: all may take `budget_bytes`, and each takes
+    /// `ahead_bytes` at least, more where a group is larger.
+    pub(crate) fn may_scan(&self, budget_bytes: u64, ahead_bytes: u64) -> bool {
+        let taken_bytes = self.scan_bytes.max(self.scans.len() as u64 * ahead_bytes);
+        self.scans.is_empty() || taken_bytes + ahead_bytes <= budget_bytes
     }
 
     /// Adds a scan that waits for memory.
@@ -94,8 +101,8 @@ impl Reads {
     }
 
     /// Takes the scan that has waited longest, if it may read now.
-    pub(crate) fn take_waiting(&mut self, most: usize) -> Option<Scan> {
-        if self.may_scan(most) { self.waiting.pop_front() } else { None }
+    pub(crate) fn take_waiting(&mut self, budget_bytes: u64, ahead_bytes: u64) -> Option<Scan> {
+        if self.may_scan(budget_bytes, ahead_bytes) { self.waiting.pop_front() } else { None }
     }
 
     /// Returns whether a scan waits for memory.

@@ -26,7 +26,7 @@ pub struct Requirements {
 }
 
 impl Requirements {
-    /// Returns what a store with these slices needs beside a device with this info.
+    /// Returns what a store with these slices needs beside a device with these properties.
     ///
     /// # Errors
     /// [`CreateError`] where the device cannot hold the store.
@@ -71,7 +71,7 @@ fn previous_power_of_two(number: u64) -> u64 {
     number.checked_ilog2().map_or(0, |bits| 1 << bits)
 }
 
-/// Returns the layout of a log on a device with this info.
+/// Returns the layout of a log on a device with these properties.
 pub(crate) fn log_layout(
     info: &DeviceInfo,
     config: &LogConfig,

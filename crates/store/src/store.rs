@@ -12,7 +12,7 @@
 //!   for which merges have to make room.
 //! - A read at a snapshot sees the writes up to the snapshot's number; a scan without one sees those up to its
 //!   submission.
-//! - The memory of containers, indexes, filters, waiting writes, buffers of merges, reads in flight and the cache of
+//! - The memory of containers, indexes, filters, waiting writes, buffers of merges, scans and the cache of
 //!   reads is bounded by one option. Scans wait where others take an eighth of it; gets are beside that bound. The
 //!   cache gives way to the others; where they use it up, writes complete later, by a formula (see `pacing`), and at
 //!   last are refused as busy. While no write waits one of any size is taken: a large value is beside that bound until

@@ -48,19 +48,14 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         Share { bytes, writes: writes as usize, ahead_bytes, ahead_patches: ahead_patches as usize }
     }
 
-    /// Bytes of memory that containers leave to scans.
-    fn scan_budget_bytes(&self) -> u64 {
+    /// Bytes of memory that containers leave to scans; those that would take more wait.
+    pub(super) fn scan_budget_bytes(&self) -> u64 {
         self.options.memory_bytes / 8
     }
 
     /// Bytes of entries up to which a scan reads ahead.
     pub(super) fn scan_ahead_bytes(&self) -> u64 {
         SCAN_AHEAD_BYTES_MAX.min(self.scan_budget_bytes() / 4)
-    }
-
-    /// Scans that may read at once; others wait.
-    pub(super) fn scans_max(&self) -> usize {
-        (self.scan_budget_bytes() / self.scan_ahead_bytes().max(1)) as usize
     }
 
     pub(super) fn container_memory_bytes(&self) -> u64 {
@@ -75,7 +70,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Bytes that scans may take and do not: containers give way only as they are written.
     fn left_to_scans_bytes(&self) -> u64 {
-        self.scan_budget_bytes().saturating_sub(self.reads.memory_bytes())
+        self.scan_budget_bytes().saturating_sub(self.reads.scan_bytes())
     }
 
     fn container_budget_beside_bytes(&self, others_bytes: u64) -> u64 {
@@ -92,17 +87,19 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Gives the cache of reads what the others leave of the memory.
     pub(super) fn fit_cache(&mut self) {
         if self.options.cache_reads {
-            let used = self.memory_beside_containers_bytes() + self.container_memory_bytes();
+            let gets_bytes = self.reads.memory_bytes() - self.reads.scan_bytes();
+            let used = self.memory_beside_containers_bytes() + self.container_memory_bytes() + gets_bytes;
             self.cache.set_capacity(self.options.memory_bytes.saturating_sub(used));
         }
     }
 
-    /// Bytes of memory of indexes, waiting writes, reads and buffers.
+    /// Bytes of memory of indexes, waiting writes, scans and buffers. Gets are beside the bound: a write would wait for
+    /// them.
     fn memory_beside_containers_bytes(&self) -> u64 {
         let indexes: u64 = self.slices.iter().map(|slice| slice.levels().memory_bytes()).sum();
         let merges = self.slices.iter().filter(|slice| slice.merge().is_some()).count() as u64;
         let flushes = self.flushes_in_flight() as u64;
         let buffers = merges * self.merge_share().bytes + flushes * self.shape.block_bytes;
-        indexes + buffers + self.writes.waiting_bytes() + self.reads.memory_bytes()
+        indexes + buffers + self.writes.waiting_bytes() + self.reads.scan_bytes()
     }
 }

@@ -246,7 +246,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             bytes_max: limits.1,
         };
         let scan = Scan::new(pending, request);
-        match !self.reads.has_waiting() && self.reads.may_scan(self.scans_max()) {
+        match !self.reads.has_waiting()
+            && self.reads.may_scan(self.scan_budget_bytes(), self.scan_ahead_bytes())
+        {
             true => self.advance_scan(scan),
             false => self.reads.add_waiting(scan),
         }
@@ -255,7 +257,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Begins scans that waited for memory.
     pub(super) fn begin_waiting_scans(&mut self) {
-        while let Some(scan) = self.reads.take_waiting(self.scans_max()) {
+        while let Some(scan) = self.reads.take_waiting(self.scan_budget_bytes(), self.scan_ahead_bytes()) {
             self.advance_scan(scan);
         }
     }

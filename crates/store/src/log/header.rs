@@ -148,7 +148,7 @@ enum Header {
 }
 
 impl LogLayout {
-    /// Returns the layout of a device with this info for this configuration; `None` where it has too few pages.
+    /// Returns the layout of a device with these properties for this configuration; `None` where it has too few pages.
     pub(crate) fn new(info: &DeviceInfo, config: &LogConfig) -> Option<Self> {
         let page_bytes = page_bytes(info);
         let header_pages = config.pages(page_bytes);
