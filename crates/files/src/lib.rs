@@ -1,9 +1,9 @@
 //! Ordinary files, replaced atomically.
 //!
-//! An [`AtomicFile`] is written next to its path under a temporary name, synced and renamed: a crash leaves the old
-//! file or the new one, never a part. Devices, pipes and directories are refused. Where only a certain file may be
-//! replaced or removed, it is first moved to a temporary name and checked there, since any other file may take its path
-//! until then.
+//! An [`AtomicFile`] is written next to its path under a temporary name, synced and renamed, and so is the directory: a
+//! crash leaves the old file or the new one, never a part, and after a commit the new one. Devices, pipes and
+//! directories are refused. Where only a certain file may be replaced or removed, it is first moved to a temporary name
+//! and checked there, since any other file may take its path until then.
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
@@ -14,6 +14,15 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
+
+/// Syncs the directory of a path, so that the names in it survive a crash, where its file system can do that.
+fn sync_directory(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    match File::open(parent)?.sync_all() {
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Ok(()),
+        result => result,
+    }
+}
 
 /// A file being written, removed if dropped before a commit.
 #[derive(Debug)]
@@ -60,7 +69,7 @@ impl AtomicFile {
     pub fn commit_new(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist_noclobber(&self.path)?;
-        Ok(())
+        sync_directory(&self.path)
     }
 
     /// Syncs the file and renames it to its path, or, where that exists, to the first with a number in its name that
@@ -74,7 +83,7 @@ impl AtomicFile {
         for number in 0_u64.. {
             let beside = if number == 0 { path.clone() } else { numbered(&path, number) };
             match file.persist_noclobber(&beside) {
-                Ok(_) => return Ok(beside),
+                Ok(_) => return sync_directory(&beside).map(|()| beside),
                 Err(taken) if taken.error.kind() == ErrorKind::AlreadyExists => file = taken.file,
                 Err(other) => return Err(other.error),
             }
@@ -98,8 +107,11 @@ impl AtomicFile {
             Err(error) => return Err(error.into()),
         };
         match (may_replace(old), is_exchanged) {
-            (true, true) => self.file.close(),
-            (true, false) => Ok(self.file.persist(&self.path).map(drop)?),
+            (true, true) => sync_directory(&self.path).and_then(|()| self.file.close()),
+            (true, false) => {
+                self.file.persist(&self.path)?;
+                sync_directory(&self.path)
+            }
             (false, true) => Err(self.put_back()),
             (false, false) => Err(ErrorKind::AlreadyExists.into()),
         }
