@@ -49,7 +49,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let unusable = |reason: String| Failure::unusable(anyhow!("{}: {reason}", path.display()));
     let text = read_text(path, RESULT_BYTES).map_err(unusable)?;
     let rows = read(&text).map_err(|error| unusable(error.to_string()))?;
-    let (_, text) = super::profile::checked_text(&arguments.start)?;
+    let text = super::profile::checked_text(&arguments.start)?;
     let start = Start::new(&arguments.start, &text).map_err(Failure::unusable)?;
     // The search takes long: an unusable file is refused before it, and an interruption leaves none.
     let (_, tried) = output::create_new(&arguments.out)?;

@@ -182,9 +182,18 @@ fn full_drive(
     access: Access,
 ) -> Result<Option<Box<dyn Device>>, Failure> {
     let is_fresh = target.config().is_some_and(|config| config.initial.state == InitialState::Fresh);
-    let full = if is_fresh && access == Access::ReadWrite { target.with_state("full")? } else { None };
+    if is_fresh && access == Access::ReadWrite { drive_in_state(arguments, target, "full") } else { Ok(None) }
+}
+
+/// Opens a drive with the same profile in another initial state; `None` of a real device.
+fn drive_in_state(
+    arguments: &Arguments,
+    target: &Target,
+    state: &str,
+) -> Result<Option<Box<dyn Device>>, Failure> {
+    let Some(changed) = target.with_state(state)? else { return Ok(None) };
     let opening = OpenRequest::new(&arguments.safety, Access::ReadWrite, arguments.seed);
-    full.map(|full| Ok(devices::open(&full, &opening)?.device)).transpose()
+    Ok(Some(devices::open(&changed, &opening)?.device))
 }
 
 fn measure(
@@ -234,10 +243,8 @@ fn measure_fragmented(
         ..Options::default()
     };
     flashlane_probe::add_fragmented(result, options, || {
-        let Some(fragmented) = target.with_state("fragmented")? else { return Ok(None) };
         meter.say("writes on a fragmented drive");
-        let opening = OpenRequest::new(&arguments.safety, Access::ReadWrite, arguments.seed);
-        Ok(Some(devices::open(&fragmented, &opening)?.device))
+        drive_in_state(arguments, target, "fragmented")
     })
 }
 

@@ -98,15 +98,14 @@ fn name_and_settings(given: &str) -> Result<(String, Vec<(String, String)>), Fai
     }
 }
 
-/// Returns a profile, built-in or a file, and its text, so that the text is known to be valid.
-pub fn checked_text(name: &str) -> Result<(DriveConfig, String), Failure> {
+/// Returns the text of a profile, built-in or a file, which is known to be valid.
+pub fn checked_text(name: &str) -> Result<String, Failure> {
     let name = without_prefix(name);
-    let drive = profile_named(name)?;
-    let text = match PROFILES.iter().find(|profile| profile.name == name) {
+    profile_named(name)?;
+    Ok(match PROFILES.iter().find(|profile| profile.name == name) {
         Some(profile) => profile.text.to_owned(),
         None => profile_text(name)?,
-    };
-    Ok((drive, text))
+    })
 }
 
 fn list(format: Format) -> Result<Status, Failure> {
@@ -189,14 +188,9 @@ fn plain(value: &Value) -> String {
 
 fn show(name: &str, format: Format) -> Result<Status, Failure> {
     let (name, settings) = name_and_settings(name)?;
-    let (drive, text) = match settings.as_slice() {
-        [] => checked_text(&name)?,
-        _ => {
-            let text = text_with(&Policies::default(), &name, &checked_text(&name)?.1, &settings);
-            let text = text.map_err(Failure::unusable)?;
-            (config_named(&name, &settings, &Policies::default())?, text)
-        }
-    };
+    let text = text_with(&Policies::default(), &name, &checked_text(&name)?, &settings);
+    let text = text.map_err(Failure::unusable)?;
+    let drive = config_named(&name, &settings, &Policies::default())?;
     let table: toml::Table = toml::from_str(&text).map_err(Failure::unusable)?;
     print(&match format {
         Format::Text => over_provisioning_comment(&drive) + &text,
