@@ -77,7 +77,7 @@ impl std::fmt::Display for Geometry {
     }
 }
 
-/// Sizes and counts derived from a device's info.
+/// Sizes and counts derived from the properties of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Lanes of the device.
@@ -145,7 +145,7 @@ impl Layout {
     /// Units never given to blocks: two for the copies of the superblock, two for the copies that replace them.
     pub const RESERVED_UNITS: u64 = 4;
 
-    /// Returns the layout of a device with this info.
+    /// Returns the layout of a device with these properties.
     ///
     /// # Errors
     /// [`Unsuitable`] where it cannot hold blocks.

@@ -70,9 +70,9 @@ pub struct OverProvisioningChange {
 }
 
 impl DeviceInfo {
-    /// Returns the info of a real device with one lane and one queue, one request in flight, `capacity_bytes`, read
-    /// and written in units of `unit_bytes`, and without erases, placement and zones. A device sets what differs, so
-    /// that a property which only some devices have is no matter to the others.
+    /// Returns the properties of a real device with one lane and one queue, one request in flight, `capacity_bytes`,
+    /// read and written in units of `unit_bytes`, and without erases, placement and zones. A device sets what differs,
+    /// so that a property which only some devices have is no matter to the others.
     pub fn new(name: impl Into<String>, capacity_bytes: u64, unit_bytes: u64) -> Self {
         Self {
             name: name.into(),

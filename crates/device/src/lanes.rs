@@ -127,7 +127,7 @@ impl<D: Device> Interleaved<D> {
         Self { inner, info, unit_bytes, lanes }
     }
 
-    /// Returns the info of the whole over a device with the info `inner`.
+    /// Returns the properties of the whole over a device with the properties `inner`.
     pub fn info_over(inner: &DeviceInfo) -> DeviceInfo {
         let capacity_bytes = inner.capacity_bytes * u64::from(inner.lanes);
         DeviceInfo { capacity_bytes, lanes: 1, ..inner.clone() }

@@ -186,7 +186,7 @@ pub struct UnitStates {
 }
 
 impl UnitStates {
-    /// Creates the units of a device with this info, all writable and with 0 erases.
+    /// Creates the units of a device with these properties, all writable and with 0 erases.
     ///
     /// # Panics
     /// Where the device has no erase unit, or a lane is not a whole number of units.

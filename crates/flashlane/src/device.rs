@@ -130,8 +130,8 @@ pub fn check_workloads(
     })
 }
 
-/// Checks the info of a device that takes long to prepare, or loses its data by that. Others are to be checked once
-/// open.
+/// Checks the properties of a device that takes long to prepare, or loses its data by that. Others are to be checked
+/// once open.
 pub fn check_unprepared(
     target: &Target,
     safety: &SafetyOptions,
@@ -143,8 +143,8 @@ pub fn check_unprepared(
     }
 }
 
-/// Returns the info of a device that takes long to prepare, or loses its data by that. `None` for others: they are
-/// checked once open.
+/// Returns the properties of a device that takes long to prepare, or loses its data by that. `None` for others: they
+/// are checked once open.
 fn info_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<DeviceInfo>, Failure> {
     match target.config() {
         Some(config) if config.initial.state == InitialState::Fresh => Ok(None),
@@ -167,7 +167,7 @@ fn info_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<Dev
     }
 }
 
-/// Returns the info of the file that `--create` will create, with units of at least a sector.
+/// Returns the properties of the file that `--create` will create, with units of at least a sector.
 fn file_info(length_bytes: u64) -> DeviceInfo {
     DeviceInfo { depth: DEPTH_MAX, ..DeviceInfo::new(String::new(), length_bytes, 512) }
 }
@@ -213,7 +213,7 @@ pub fn open_verifiable(target: &Target, opening: &OpenRequest) -> Result<OpenedB
     open_bytes(target, opening)
 }
 
-/// Checks the future info of a device before it is divided into lanes, which destroys its data. If it refuses,
+/// Checks the future properties of a device before it is divided into lanes, which destroys its data. If it refuses,
 /// nothing is written.
 pub type Accept<'a> = dyn Fn(&DeviceInfo) -> Result<(), Failure> + 'a;
 

@@ -65,7 +65,7 @@ pub enum Stack {
 }
 
 impl Stack {
-    /// Returns the info of the device.
+    /// Returns what the device reports of itself.
     pub fn info(&self) -> &DeviceInfo {
         match self {
             Self::Timing(device) => device.info(),
@@ -87,8 +87,8 @@ pub(crate) trait Plan: fmt::Debug + Send + Sync {
     /// Reads what the layer needs from `inner`. MUST NOT write.
     fn prepare(&self, inner: Stack, state: StateOptions) -> Result<Prepared, LayerError>;
 
-    /// Returns the info of the layer over a device with the info `below` that holds nothing yet. The default is
-    /// for layers that take any device and leave its info.
+    /// Returns the properties of the layer over a device with the properties `below` that holds nothing yet. The
+    /// default is for layers that take any device and leave its properties.
     fn planned(&self, below: &DeviceInfo) -> Result<DeviceInfo, LayerError> {
         Ok(below.clone())
     }
@@ -158,8 +158,8 @@ impl Layer {
         self.plan.prepare(inner, state)
     }
 
-    /// Returns the info that the layer will have over a device with the info `below` that holds nothing yet,
-    /// without opening any.
+    /// Returns the properties that the layer will have over a device with the properties `below` that holds nothing
+    /// yet, without opening any.
     ///
     /// # Errors
     /// [`LayerError`] where the layer cannot be put over such a device.
@@ -182,14 +182,14 @@ impl Layer {
 pub enum StateChange {
     /// Nothing.
     None,
-    /// Damaged records of the existing state. The layer will have this info.
+    /// Damaged records of the existing state. The layer will have these properties.
     Repaired(DeviceInfo),
-    /// A new state: all data on the device below is lost. The layer will have this info.
+    /// A new state: all data on the device below is lost. The layer will have these properties.
     New(DeviceInfo),
 }
 
 impl StateChange {
-    /// Returns the info of the layer, if there is a change.
+    /// Returns the properties of the layer, if there is a change.
     pub fn info(&self) -> Option<&DeviceInfo> {
         match self {
             Self::None => None,

@@ -157,7 +157,7 @@ pub struct Lanes<D> {
 /// Name of the layer in a spec.
 const NAME: &str = "lanes";
 
-/// Returns the info of lanes over a device.
+/// Returns the properties of lanes over a device.
 fn info(below: &DeviceInfo, layout: &Layout) -> DeviceInfo {
     let Shape { lanes, unit_bytes, read_unit_bytes, write_unit_bytes } = layout.shape;
     DeviceInfo {

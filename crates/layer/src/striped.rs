@@ -103,7 +103,7 @@ impl<B: Below> Striped<B> {
         Ok(striped)
     }
 
-    /// Returns the layer over a device that `change` makes of the one below, which MUST have the same info and
+    /// Returns the layer over a device that `change` makes of the one below, which MUST have the same properties and
     /// units.
     pub fn map(self, change: impl FnOnce(B) -> B) -> Self {
         Self { below: change(self.below), ..self }

@@ -58,7 +58,7 @@ pub enum ReplayError {
 /// Result of a replay.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// Info of the device.
+    /// Properties of the device.
     pub info: DeviceInfo,
     /// How it was replayed.
     pub options: ReplayOptions,
@@ -127,8 +127,8 @@ pub fn replay(
     replay_all(device, &mut records.into_iter(), how, options)
 }
 
-/// Checks that a device with this info takes a request of `records`, as [`replay`] with `how` would find. Reads no
-/// further than the first one that it takes.
+/// Checks that a device with these properties takes a request of `records`, as [`replay`] with `how` would find. Reads
+/// no further than the first one that it takes.
 ///
 /// # Errors
 /// Those of [`replay`].

@@ -24,7 +24,7 @@ use flashlane_workload::{Limits, Precondition, Unfit, Workload};
 /// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Info of the device.
+    /// Properties of the device.
     pub info: DeviceInfo,
     /// The workload that was run.
     pub workload: Workload,
@@ -161,8 +161,8 @@ pub fn run_verified(
 /// Requests in flight during the read-back.
 const READ_BACK_DEPTH: u32 = 32;
 
-/// Checks that `workload` can run on a device with this info; `keeps_bytes` says whether data written to it can be
-/// read back, as a workload that verifies requires. [`run`] and [`run_verified`] begin with it.
+/// Checks that `workload` can run on a device with these properties; `keeps_bytes` says whether data written to it can
+/// be read back, as a workload that verifies requires. [`run`] and [`run_verified`] begin with it.
 ///
 /// # Errors
 /// [`MeasureError::Unfit`] with the first field that does not fit.

@@ -166,7 +166,7 @@ impl OpenOptions {
 
     /// Opens a device to format. A real device with lanes keeps them where its spec gives no shape: damaged lane
     /// records are rewritten even where they hold other data. Otherwise the lanes of `lanes(…)` are formatted anew.
-    /// `accept` receives the info of the device before anything is written.
+    /// `accept` receives what the device reports of itself before anything is written.
     ///
     /// # Errors
     /// Those of `accept` and [`OpenError`].

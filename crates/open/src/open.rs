@@ -50,7 +50,7 @@ impl OpenOptions {
         Ok(Opened { device, doubts })
     }
 
-    /// Returns the info that [`open`](Self::open) would give a real device where it would first change the state
+    /// Returns the properties that [`open`](Self::open) would give a real device where it would first change the state
     /// that a layer stores there: divide it into lanes, or repair them. `None` where opening changes nothing. Only
     /// reads.
     ///
@@ -85,7 +85,7 @@ impl OpenOptions {
     }
 
     /// Opens as [`open_data`](Self::open_data) does. Before a real device is formatted with new lanes, `accept`
-    /// receives their info; where it returns an error, nothing is written.
+    /// receives their properties; where it returns an error, nothing is written.
     ///
     /// # Errors
     /// The errors of `accept`, and [`OpenError`].

@@ -16,7 +16,7 @@ use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Called before a layer writes its state to the device, with the info that the whole stack will have.
+/// Called before a layer writes its state to the device, with the properties that the whole stack will have.
 pub(crate) type Accept<'a, E> = &'a dyn Fn(&DeviceInfo) -> Result<(), E>;
 
 /// A device with its layers.

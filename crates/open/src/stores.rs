@@ -252,8 +252,8 @@ impl OpenOptions {
         })
     }
 
-    /// Opens the log of a store that is created on a device with this info, after creating its file where there is
-    /// none.
+    /// Opens the log of a store that is created on a device with these properties, after creating its file where there
+    /// is none.
     fn open_new_log(
         &self,
         log: &Target,

@@ -188,7 +188,7 @@ impl Target {
         }
     }
 
-    /// Returns the info that the device will have once its file is created with `length_bytes`, with the layers
+    /// Returns the properties that the device will have once its file is created with `length_bytes`, with the layers
     /// formatted anew. The units of the file are not known before; they are taken for single bytes, so that opening may
     /// still refuse what passes here.
     ///

@@ -99,8 +99,8 @@ pub struct Options<'a> {
     pub request_bytes: Option<u64>,
     /// Bound on the 99th percentile of random reads and writes.
     pub p99: Option<Duration>,
-    /// Another simulated drive of the same kind, full of data, on which reads are recommended where the probed one was never
-    /// written: data that was just written may lie in its SLC cache, and its map in memory.
+    /// Another simulated drive of the same kind, full of data, on which reads are recommended where the probed one was
+    /// never written: data that was just written may lie in its SLC cache, and its map in memory.
     pub full_drive: Option<Box<dyn Device>>,
     /// Leaves out the recommendations, which take most of the time.
     pub structure_only: bool,

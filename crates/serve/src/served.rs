@@ -92,7 +92,7 @@ impl<D: DataDevice> Served<D> {
         &self.export
     }
 
-    /// Returns the info of the device.
+    /// Returns what the device reports of itself.
     pub fn info(&self) -> &DeviceInfo {
         self.disk.device().info()
     }

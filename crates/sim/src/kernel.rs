@@ -234,7 +234,7 @@ impl<S> Kernel<S> {
     /// Checks whether a request can be accepted.
     ///
     /// # Errors
-    /// [`SubmitError`] where the drive's info or its depth forbids it.
+    /// [`SubmitError`] where the drive's properties or its depth forbid it.
     pub(crate) fn check(&self, request: &Request) -> Result<(), SubmitError> {
         self.info.check(request)?;
         match self.volatile.in_flight == self.info.depth {

@@ -45,7 +45,7 @@ pub enum Partial {
 /// Result of running transactions.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Info of the device.
+    /// Properties of the device.
     pub info: DeviceInfo,
     /// How they were run.
     pub setup: Setup,

@@ -72,7 +72,7 @@ impl Settings {
         Ok(Self { lanes, stripe_bytes: stripe_bytes.unwrap_or(STRIPE_BYTES) })
     }
 
-    /// Returns how units lie on the device below, and the info of the layer.
+    /// Returns how units lie on the device below, and the properties of the layer.
     ///
     /// # Errors
     /// [`LayerError::Unsuited`] where the device has no lanes of this number, or units that stripes do not divide.
