@@ -1,19 +1,13 @@
 //! Drives whose garbage collection delays the writes from which the probe infers.
 
-use crate::{assert_right_or_open, structure_of};
-use flashlane_base::Seed;
-use flashlane_probe::{Feature, ProbeResult, Status};
-use flashlane_sim::{Drive, profile};
-
-fn probed(text: &str, seed: u64) -> ProbeResult {
-    structure_of(Drive::new(&profile::parse("drawn", text, &[]).unwrap(), Seed(seed)))
-}
+use crate::{assert_right_or_open, drive_of, structure_of};
+use flashlane_probe::{Feature, Status};
 
 /// Half of the writes wait for garbage collection, for two programs and more: the others tell the time of a program.
 #[test]
 fn bimodal_writes_give_the_time_of_one_program() {
     for seed in [1, 426] {
-        let result = probed(include_str!("drives/packages-first-fragmented.toml"), seed);
+        let result = structure_of(drive_of(include_str!("drives/packages-first-fragmented.toml"), seed));
         assert_right_or_open(&result, Feature::InterleavingDegree, &[9]);
         assert_right_or_open(&result, Feature::SubDomains, &[6]);
     }
@@ -24,7 +18,7 @@ fn bimodal_writes_give_the_time_of_one_program() {
 #[test]
 fn few_undelayed_writes_show_no_mapping_and_no_chunk() {
     for seed in [338, 902] {
-        let result = probed(include_str!("drives/collecting-beside-most-writes.toml"), seed);
+        let result = structure_of(drive_of(include_str!("drives/collecting-beside-most-writes.toml"), seed));
         assert_right_or_open(&result, Feature::ChunkSize, &[131_072]);
         let mapping = result.finding(Feature::MappingPolicy).unwrap();
         let is_right = mapping.word() == Some("lba");
@@ -37,7 +31,7 @@ fn few_undelayed_writes_show_no_mapping_and_no_chunk() {
 #[test]
 fn writes_of_two_half_chunks_show_no_dies() {
     for seed in [1, 3] {
-        let result = probed(include_str!("drives/chunks-counted-off-by-half.toml"), seed);
+        let result = structure_of(drive_of(include_str!("drives/chunks-counted-off-by-half.toml"), seed));
         assert_right_or_open(&result, Feature::InterleavingDegree, &[6]);
         assert_right_or_open(&result, Feature::SubDomains, &[1]);
     }
@@ -47,7 +41,7 @@ fn writes_of_two_half_chunks_show_no_dies() {
 #[test]
 fn pages_programmed_before_a_delayed_write_are_not_in_the_buffer() {
     for seed in [1, 577] {
-        let result = probed(include_str!("drives/buffer-beside-collection.toml"), seed);
+        let result = structure_of(drive_of(include_str!("drives/buffer-beside-collection.toml"), seed));
         let found = result.finding(Feature::WriteBuffer).unwrap().number();
         let is_near = |bytes: u64| (bytes as f64 / 395_264.0 - 1.0).abs() < 0.1;
         assert!(found.is_none_or(is_near), "{found:?}");

@@ -1,10 +1,8 @@
 //! Channels behind a link that hides the wait of reads for a bus, dies that share no bus, and a single die.
 
 use crate::known::{made, made_in_order};
-use crate::{assert_right_or_open, number, structure_of};
-use flashlane_base::Seed;
+use crate::{assert_right_or_open, drive_of, number, structure_of};
 use flashlane_probe::{Feature, ProbeResult, Status};
-use flashlane_sim::{Drive, profile};
 
 const RUNS_OF_TWO: &str = r#"["package", "channel", "die", "plane"]"#;
 /// A page takes 20 µs on the link and 7 µs on a bus.
@@ -96,7 +94,7 @@ fn busy_buses_are_seen_one_request_at_a_time() {
 /// reads of 26 chunks show is that of a second plane.
 #[test]
 fn second_planes_behind_slow_arrays_show_no_channels() {
-    let result = drawn(include_str!("drives/planes-behind-slow-arrays.toml"), 1);
+    let result = structure_of(drive_of(include_str!("drives/planes-behind-slow-arrays.toml"), 1));
     assert_right_or_open(&result, Feature::InterleavingDegree, &[12]);
 }
 
@@ -105,7 +103,7 @@ fn second_planes_behind_slow_arrays_show_no_channels() {
 #[test]
 fn waits_that_a_pattern_leaves_unexplained_refute_it() {
     for seed in [1, 2] {
-        let result = drawn(include_str!("drives/two-dies-per-channel.toml"), seed);
+        let result = structure_of(drive_of(include_str!("drives/two-dies-per-channel.toml"), seed));
         assert_right_or_open(&result, Feature::InterleavingDegree, &[8]);
     }
 }
@@ -115,12 +113,8 @@ fn waits_that_a_pattern_leaves_unexplained_refute_it() {
 #[test]
 fn pages_that_a_buffer_has_read_refute_no_channels() {
     for seed in [1, 5] {
-        let result = drawn(include_str!("drives/dies-behind-a-buffer.toml"), seed);
+        let result = structure_of(drive_of(include_str!("drives/dies-behind-a-buffer.toml"), seed));
         assert_right_or_open(&result, Feature::InterleavingDegree, &[12]);
         assert_right_or_open(&result, Feature::SubDomains, &[3, 6]);
     }
-}
-
-fn drawn(text: &str, seed: u64) -> ProbeResult {
-    structure_of(Drive::new(&profile::parse("drawn", text, &[]).unwrap(), Seed(seed)))
 }

@@ -1,10 +1,8 @@
 //! Drives that hide their chunk from reads, and from most writes of two pages.
 
 use crate::known::made_in_order;
-use crate::{number, structure_of};
-use flashlane_base::Seed;
+use crate::{drive_of, number, structure_of};
 use flashlane_probe::Feature;
-use flashlane_sim::{Drive, profile};
 
 const CHANNELS_FIRST: &str = r#"["channel", "package", "die", "plane"]"#;
 const PLANES_FIRST: &str = r#"["plane", "die", "channel", "package"]"#;
@@ -52,8 +50,7 @@ fn chunk_of_one_page_is_found_behind_a_slow_bus() {
 /// Garbage collection delays more than one of ten writes.
 #[test]
 fn chunk_of_one_page_is_found_beside_garbage_collection() {
-    let drive = Drive::new(&profile::parse("collecting", COLLECTING, &[]).unwrap(), Seed(1));
-    let result = structure_of(drive);
+    let result = structure_of(drive_of(COLLECTING, 1));
     assert_eq!(number(&result, Feature::ChunkSize), Some(2048), "{:#?}", result.findings);
 }
 
@@ -62,7 +59,7 @@ fn chunk_of_one_page_is_found_beside_garbage_collection() {
 fn chunk_is_found_once_collection_moves_no_pages() {
     for seed in [1, 254] {
         let text = include_str!("drives/full-and-collecting.toml");
-        let result = structure_of(Drive::new(&profile::parse("drawn", text, &[]).unwrap(), Seed(seed)));
+        let result = structure_of(drive_of(text, seed));
         assert_eq!(number(&result, Feature::ChunkSize), Some(131_072), "{:#?}", result.findings);
     }
 }

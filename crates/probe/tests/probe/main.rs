@@ -25,6 +25,11 @@ fn drive(profile: &str, overrides: &[(&str, &str)]) -> Drive {
     Drive::new(&profile::load(profile, &overrides).unwrap(), Seed(1))
 }
 
+/// Creates a drive from the text of a profile.
+fn drive_of(text: &str, seed: u64) -> Drive {
+    Drive::new(&profile::parse("drawn", text, &[]).unwrap(), Seed(seed))
+}
+
 fn options(effort: Effort, seed: u64) -> Options<'static> {
     Options { effort, may_write: true, seed: Seed(seed), ..Options::default() }
 }

@@ -1,10 +1,8 @@
 //! Drives on which the probe was once wrong, each with the evidence that told the truth.
 
 use crate::known::{made_of, made_with_seed};
-use crate::{assert_right_or_open, number, structure_of};
-use flashlane_base::Seed;
+use crate::{assert_right_or_open, drive_of, number, structure_of};
 use flashlane_probe::{Feature, ProbeResult};
-use flashlane_sim::{Drive, profile};
 
 const CHANNELS_FIRST: &str = r#"["channel", "package", "die", "plane"]"#;
 
@@ -121,7 +119,7 @@ fn garbage_collection_is_not_taken_for_a_full_buffer() {
 #[test]
 fn link_as_fast_as_ten_buses_shows_no_channels() {
     for seed in 1..=3 {
-        let result = structure_of(drawn(TWENTY_CHANNELS, seed));
+        let result = structure_of(drive_of(TWENTY_CHANNELS, seed));
         assert_right_or_open(&result, Feature::InterleavingDegree, &[20]);
     }
 }
@@ -129,7 +127,7 @@ fn link_as_fast_as_ten_buses_shows_no_channels() {
 /// One request at a time, the second of two writes to a buffer begins when most of the first one's transfers are over.
 #[test]
 fn writes_that_begin_late_refute_no_channels() {
-    let result = structure_of(drawn(TWO_CHANNELS, 1));
+    let result = structure_of(drive_of(TWO_CHANNELS, 1));
     assert_right_or_open(&result, Feature::InterleavingDegree, &[2]);
     assert_right_or_open(&result, Feature::SubDomains, &[3]);
 }
@@ -138,7 +136,7 @@ fn writes_that_begin_late_refute_no_channels() {
 /// first: pairs between those on a die differ, at no regular distance.
 #[test]
 fn channels_between_collisions_are_no_domains_of_one_die() {
-    let result = structure_of(drawn(PACKAGES_BEFORE_CHANNELS, 168));
+    let result = structure_of(drive_of(PACKAGES_BEFORE_CHANNELS, 168));
     assert_right_or_open(&result, Feature::InterleavingDegree, &[2]);
     assert_right_or_open(&result, Feature::SubDomains, &[12]);
 }
@@ -146,7 +144,7 @@ fn channels_between_collisions_are_no_domains_of_one_die() {
 /// The command of a write takes longer than both transfers of a page, so that no write waits for the one before.
 #[test]
 fn writes_behind_a_long_command_refute_no_channels() {
-    let result = structure_of(drawn(LONG_WRITE_COMMAND, 273));
+    let result = structure_of(drive_of(LONG_WRITE_COMMAND, 273));
     assert_right_or_open(&result, Feature::InterleavingDegree, &[2]);
     assert_right_or_open(&result, Feature::SubDomains, &[10]);
 }
@@ -154,7 +152,7 @@ fn writes_behind_a_long_command_refute_no_channels() {
 /// Reads beside writes differ by the rounding of their times.
 #[test]
 fn wait_of_no_time_is_no_bus() {
-    let result = structure_of(drawn(SIXTEEN_CHANNELS, 591));
+    let result = structure_of(drive_of(SIXTEEN_CHANNELS, 591));
     assert_right_or_open(&result, Feature::InterleavingDegree, &[16]);
     assert_right_or_open(&result, Feature::SubDomains, &[1]);
 }
@@ -164,15 +162,11 @@ fn wait_of_no_time_is_no_bus() {
 #[test]
 fn streams_in_a_buffer_are_not_followed() {
     for seed in [1, 2] {
-        let result = structure_of(drawn(include_str!("drives/streams-beside-cached-pages.toml"), seed));
+        let result = structure_of(drive_of(include_str!("drives/streams-beside-cached-pages.toml"), seed));
         assert_right_or_open(&result, Feature::ReadaheadStreams, &[20]);
-        let result = structure_of(drawn(include_str!("drives/streams-beside-cached-streams.toml"), seed));
+        let result = structure_of(drive_of(include_str!("drives/streams-beside-cached-streams.toml"), seed));
         assert_right_or_open(&result, Feature::ReadaheadStreams, &[16]);
     }
-}
-
-fn drawn(text: &str, seed: u64) -> Drive {
-    Drive::new(&profile::parse("drawn", text, &[]).unwrap(), Seed(seed))
 }
 
 const TWENTY_CHANNELS: &str = r#"

@@ -2,10 +2,8 @@
 //! and stripes in another order than channels first.
 
 use crate::known::{assert_layout, made, made_in_order, made_with_seed};
-use crate::{assert_right_or_open, number, structure_of};
-use flashlane_base::Seed;
+use crate::{assert_right_or_open, drive_of, number, structure_of};
 use flashlane_probe::{Feature, Status};
-use flashlane_sim::{Drive, profile};
 
 /// Erase blocks of 1 MiB.
 const LARGE_BLOCKS: [(&str, &str); 2] = [("pages", "256"), ("blocks", "80")];
@@ -524,12 +522,12 @@ fn packages_of_a_channel_are_no_die() {
     }
 }
 
-/// Pages of 12 KiB begin at multiples of three powers of two only.
+/// Pages of three times a power of two begin at multiples of their own size only.
 #[test]
-fn pages_of_three_powers_of_two_are_found() {
+fn pages_of_three_times_a_power_of_two_are_found() {
     let text = include_str!("drives/pages-of-12-kib.toml");
     for seed in [0, 1] {
-        let result = structure_of(Drive::new(&profile::parse("drawn", text, &[]).unwrap(), Seed(seed)));
+        let result = structure_of(drive_of(text, seed));
         assert_eq!(number(&result, Feature::PageSize), Some(12_288), "{:#?}", result.findings);
     }
 }
