@@ -159,7 +159,7 @@ fn warnings(grid: &Grid, outcomes: &[Outcome], best: Option<usize>) -> Vec<Warni
             "at {points} of {} {}, {} {}: {}",
             outcomes.len(),
             if outcomes.len() > grid.len() { "measurements" } else { "points" },
-            if is_best(at) { "of which the best is" } else { "first at" },
+            if is_best(at) { "also at the best one," } else { "first at" },
             settings.join(","),
             warning.message
         );
