@@ -28,6 +28,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use failure::{Status, notify};
 use flashlane_workload::{KEYS, fio_word};
+use std::io;
 use std::process::ExitCode;
 
 #[global_allocator]
@@ -139,8 +140,14 @@ fn refuse(error: &clap::Error) -> ExitCode {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if is_help {
-        // A failure to print cannot be reported anywhere.
-        let _ = error.print();
+        match error.print() {
+            Err(failed) if !error.use_stderr() && failed.kind() != io::ErrorKind::BrokenPipe => {
+                notify(&format!("cannot write to standard output: {failed}"));
+                return Status::Failed.into();
+            }
+            // A failure to print on standard error cannot be reported anywhere.
+            _ => {}
+        }
     } else {
         let text = error.render().to_string();
         let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();

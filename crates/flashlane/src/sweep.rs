@@ -319,7 +319,10 @@ fn measure<E: Experiment>(
 /// Reports problems of a sweep and returns its status; `out` is where its points are saved.
 fn report_outcome(result: &SweepResult, swept: &SweepOutcome, out: Option<&Path>) -> Status {
     for (file, reason) in &swept.damaged {
-        notify(&format!("cannot reuse '{}': {reason}; its point was measured again", file.display()));
+        notify(&format!(
+            "cannot reuse '{}': {reason}; its point was measured again, and can be saved once that file is removed",
+            file.display()
+        ));
     }
     if let Some(error) = &swept.store_error {
         notify(&format!("some points could not be saved for resuming: {error}"));

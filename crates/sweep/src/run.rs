@@ -58,7 +58,7 @@ pub struct SweepOutcome {
     pub outcomes: Vec<Outcome>,
     /// Number of points with a stored result.
     pub reused: usize,
-    /// Unusable files of the store, with reasons; their points were measured again.
+    /// Unusable files of the store, with reasons; their points were measured again, and are not stored.
     pub damaged: Vec<(PathBuf, String)>,
     /// The first error of storing a point.
     pub store_error: Option<io::Error>,

@@ -2,9 +2,9 @@
 //!
 //! One file per point: its result, with its definition and a checksum. A file is reused where the definition is
 //! identical, so the definition MUST include everything that may change the result. Files are written atomically, and
-//! the checksum detects later damage.
+//! the checksum detects later changes. No file is ever replaced: one that is not reused may be the user's.
 
-use flashlane_files::{AtomicFile, Seen};
+use flashlane_files::AtomicFile;
 use serde_json::Value;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -80,31 +80,28 @@ impl Store {
         }
     }
 
-    /// Stores the result of a point, a JSON object, in place of an earlier one.
+    /// Stores the result of a point, a JSON object. A file that has its name already is kept.
     ///
     /// # Errors
-    /// The operating system's error; the earlier result is then kept.
+    /// The operating system's error, [`io::ErrorKind::AlreadyExists`] where there is such a file.
     pub fn save(&self, name: &str, definition: &str, result: &Value) -> io::Result<()> {
         let file = self.file(name, definition);
         let mut kept = result.clone();
         kept[DEFINITION] = definition.into();
         kept[CHECKSUM] = checksum(result).into();
-        let link = || {
-            Err(io::Error::other(format!("'{}' is a symbolic link, which is not followed", file.display())))
+        let taken = || {
+            let reason = format!("'{}' exists, and is not replaced", file.display());
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, reason))
         };
-        if file.is_symlink() {
-            return link();
+        if file.symlink_metadata().is_ok() {
+            return taken();
         }
-        let old = Seen::at(&file);
         let mut temporary = AtomicFile::create(&file)?;
-        if temporary.path() != file {
-            return link(); // by now
-        }
         // One write, since the file is not buffered.
         temporary.write_all(format!("{kept:#}\n").as_bytes())?;
-        match old {
-            Some(old) => temporary.commit_over(|at| old.is_at(at)),
-            None => temporary.commit_new(),
+        match temporary.commit_new() {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => taken(),
+            result => result,
         }
     }
 }

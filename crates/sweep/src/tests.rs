@@ -294,7 +294,7 @@ proptest! {
         let mut files: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
         files.sort();
         prop_assert_eq!(files.len(), 8);
-        let mut damaged = 0;
+        let (mut damaged, mut kept) = (0, Vec::new());
         for (file, fate) in files.iter().zip(&fates) {
             let text = std::fs::read_to_string(file).unwrap();
             match fate {
@@ -303,7 +303,10 @@ proptest! {
                 2 => std::fs::write(file, &text[..text.len() / 2]).unwrap(),
                 _ => std::fs::write(file, text.replacen("\"iops\": ", "\"iops\": 1", 1)).unwrap(),
             }
-            damaged += usize::from(*fate > 1);
+            if *fate > 1 {
+                damaged += 1;
+                kept.push((file.clone(), std::fs::read_to_string(file).unwrap()));
+            }
         }
         let again = Small::new(&GRID);
         let (text, swept) = again.sweep(jobs, Some(&store));
@@ -311,6 +314,11 @@ proptest! {
         prop_assert_eq!(swept.damaged.len(), damaged);
         prop_assert_eq!(swept.reused, fates.iter().filter(|fate| **fate == 0).count());
         prop_assert_eq!(again.measured.into_inner(), 8 - swept.reused);
+        // Whatever has the name of a point may be the user's.
+        for (file, text) in &kept {
+            prop_assert_eq!(&std::fs::read_to_string(file).unwrap(), text);
+        }
+        prop_assert_eq!(swept.store_error.is_some(), damaged > 0);
     }
 }
 

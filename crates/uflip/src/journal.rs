@@ -2,7 +2,8 @@
 //!
 //! A file of JSON lines: first the definition (device, options, seed, version), then a line for every step with its
 //! result. A benchmark always has the same steps in the same order; those in the journal are taken from it, and the
-//! plan that follows from them is the same. A step whose line is incomplete is repeated.
+//! plan that follows from them is the same. A step whose line is incomplete is repeated. Whatever else follows the
+//! complete lines may be the user's: it is refused and kept.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -58,9 +59,15 @@ struct Header {
     definition: String,
 }
 
+impl Header {
+    fn of(definition: &str) -> Self {
+        Self { uflip: FORM, definition: definition.to_owned() }
+    }
+}
+
 const FORM: u32 = 1;
-/// First bytes of every journal.
-const BEGINNING: &[u8] = b"{\"uflip\":";
+/// First bytes of every step.
+const STEP: &[u8] = b"{\"step\":\"";
 
 /// A step in the journal.
 #[derive(Debug, Serialize, Deserialize)]
@@ -122,7 +129,7 @@ impl Journal {
         file.seek(SeekFrom::End(0)).map_err(failed("writing"))?;
         let mut journal = Self { path: path.to_owned(), file, pending, resumed: 0 };
         if good_bytes == 0 {
-            journal.append(&Header { uflip: FORM, definition: definition.to_owned() })?;
+            journal.append(&line_of(&Header::of(definition)))?;
         }
         Ok(journal)
     }
@@ -166,12 +173,10 @@ impl Journal {
         let value = serde_json::to_value(&done.value).expect("steps are plain data");
         let latencies_ns = done.latencies_ns.clone();
         let done = Done { value, latencies_ns, ios, written_bytes, took_ns, cleaned };
-        self.append(&Line { step: step.to_owned(), done })
+        self.append(&line_of(&Line { step: step.to_owned(), done }))
     }
 
-    fn append(&mut self, line: &impl Serialize) -> Result<(), JournalError> {
-        let mut text = serde_json::to_string(line).expect("lines are plain data");
-        text.push('\n');
+    fn append(&mut self, text: &str) -> Result<(), JournalError> {
         let failed = |source| JournalError::File { path: self.path.clone(), doing: "writing", source };
         self.file.write_all(text.as_bytes()).map_err(failed)
     }
@@ -189,10 +194,12 @@ fn read(path: &Path, file: &File, definition: &str) -> Result<(VecDeque<(u64, Li
             source,
         })?;
         if text.last() != Some(&b'\n') {
-            // An incomplete line must be the journal's.
-            let ours = line > 1 || BEGINNING.starts_with(&text) || text.starts_with(BEGINNING);
-            if !ours {
-                let reason = "it is no journal".to_owned();
+            let is_ours = match line {
+                1 => line_of(&Header::of(definition)).as_bytes().starts_with(&text),
+                _ => begins_step(&text),
+            };
+            if !is_ours {
+                let reason = "it is neither a line of this journal nor the beginning of one".to_owned();
                 return Err(JournalError::Damaged { path: path.to_owned(), line, reason });
             }
             break;
@@ -204,7 +211,7 @@ fn read(path: &Path, file: &File, definition: &str) -> Result<(VecDeque<(u64, Li
         };
         if line == 1 {
             let header: Header = serde_json::from_slice(&text).map_err(damaged)?;
-            if header != (Header { uflip: FORM, definition: definition.to_owned() }) {
+            if header != Header::of(definition) {
                 return Err(JournalError::Other {
                     path: path.to_owned(),
                     found: header.definition,
@@ -217,6 +224,21 @@ fn read(path: &Path, file: &File, definition: &str) -> Result<(VecDeque<(u64, Li
         good_bytes += length as u64;
     }
     Ok((steps, good_bytes))
+}
+
+/// Returns whether a line without its end is the beginning of a step.
+fn begins_step(text: &[u8]) -> bool {
+    let is_cut = |error: serde_json::Error| error.is_eof();
+    match text.get(..STEP.len()) {
+        Some(first) => first == STEP && serde_json::from_slice::<Line>(text).map_or_else(is_cut, |_| true),
+        None => STEP.starts_with(text),
+    }
+}
+
+fn line_of(line: &impl Serialize) -> String {
+    let mut text = serde_json::to_string(line).expect("lines are plain data");
+    text.push('\n');
+    text
 }
 
 #[cfg(test)]
@@ -264,6 +286,24 @@ mod tests {
             // The next step is appended after the last complete line.
             journal.record("next", &done(9, &[])).unwrap();
             assert_eq!(Journal::open(&path, "this").unwrap().pending(), complete + 1);
+        }
+    }
+
+    #[test]
+    fn what_follows_the_steps_is_refused_and_unchanged() {
+        let (_dir, path) = journal();
+        let whole = std::fs::read_to_string(&path).unwrap();
+        let foreign = [
+            "{\"uflip\":\"my own notes\"}".to_owned(),
+            "{\"uflip\":1,\"definition\":\"that".to_owned(),
+            format!("{whole}my own notes"),
+            format!("{whole}{{\"step\":\"my own\"}}"),
+            format!("{whole}{{\"stop\""),
+        ];
+        for text in foreign {
+            std::fs::write(&path, &text).unwrap();
+            assert!(matches!(Journal::open(&path, "this"), Err(JournalError::Damaged { .. })), "{text}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
     }
 

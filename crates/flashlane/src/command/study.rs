@@ -67,7 +67,10 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let store = arguments.output.out.as_deref().map(sweep::store).transpose()?;
     let studied = measure(arguments, paper, figure, store.as_ref())?;
     for (file, reason) in &studied.damaged {
-        notify(&format!("cannot reuse '{}': {reason}; it was measured again", file.display()));
+        notify(&format!(
+            "cannot reuse '{}': {reason}; it was measured again, and can be saved once that file is removed",
+            file.display()
+        ));
     }
     if let Some(error) = &studied.store_error {
         notify(&format!("some measurements could not be saved for resuming: {error}"));

@@ -52,7 +52,42 @@ fn completions_and_man_pages_are_written() {
         assert!(done(&["completions", shell]).contains("destroy-data"), "{shell}");
     }
     let dir = tempfile::tempdir().unwrap();
-    done(&["man", text(&dir.path().join("man1"))]);
-    let page = fs::read_to_string(dir.path().join("man1/flashlane-run.1")).unwrap();
-    assert!(page.contains("WORKLOAD"));
+    let man = dir.path().join("man1");
+    done(&["man", text(&man)]);
+    let page = man.join("flashlane-run.1");
+    let whole = fs::read_to_string(&page).unwrap();
+    assert!(whole.contains("WORKLOAD"));
+    // What has the name of a page may be the user's.
+    fs::write(&page, "my notes").unwrap();
+    let ended = flashlane(&["man", text(&man)]);
+    assert_eq!(ended.status, 2);
+    assert!(ended.stderr.contains("--force replaces it"), "{}", ended.stderr);
+    assert_eq!(fs::read_to_string(&page).unwrap(), "my notes");
+    done(&["man", text(&man), "--force"]);
+    assert_eq!(fs::read_to_string(&page).unwrap(), whole);
+    let own = dir.path().join("own");
+    for target in ["my notes", ""] {
+        fs::remove_file(&page).unwrap();
+        if !target.is_empty() {
+            fs::write(&own, target).unwrap();
+        }
+        std::os::unix::fs::symlink(&own, &page).unwrap();
+        assert_eq!(flashlane(&["man", text(&man), "--force"]).status, 2);
+        assert_eq!(fs::read_to_string(&own).unwrap_or_default(), target);
+        let _ = fs::remove_file(&own);
+    }
+}
+
+#[test]
+fn help_that_cannot_be_printed_fails() {
+    for arguments in [&["--help"][..], &["--version"], &["run", "--help"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let status = std::process::Command::new(env!("CARGO_BIN_EXE_flashlane"))
+            .args(arguments)
+            .stdout(full)
+            .stderr(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(1), "{arguments:?}");
+    }
 }
