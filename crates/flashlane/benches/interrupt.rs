@@ -56,14 +56,48 @@ fn main() {
         longest = longest.max(measure(&program, &arguments, AFTER[0]));
         let _ = std::fs::remove_file(&image);
     }
+    longest = longest.max(of_stores(&program, dir.path()));
     println!("longest {:.0} ms", longest.as_secs_f64() * 1e3);
+}
+
+/// Returns the longest time of commands over stores, servers, and advice, and of those that read standard input.
+fn of_stores(program: &std::ffi::OsStr, dir: &Path) -> Duration {
+    let in_dir = |name: &str| dir.join(name).to_string_lossy().into_owned();
+    let [store, bench, blocks, socket] = ["store", "bench", "blocks", "socket"].map(in_dir);
+    let [store, bench, blocks] = [store, bench, blocks].map(|file| format!("lanes({file},channels=4)"));
+    let transactions = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/tpc-c.pages.xz");
+    for arguments in [["store", "create", &store], ["sdf", "format", &blocks]] {
+        let made =
+            Command::new(program).args(arguments).args(["--create", "2GiB"]).stdout(Stdio::null()).status();
+        assert!(made.is_ok_and(|status| status.success()), "{arguments:?}");
+    }
+    let cases: [&[&str]; 14] = [
+        &["store", "bench", &bench, "--create", "2GiB"],
+        &["store", "import", &store, "-"],
+        &["store", "put", &store, "key", "-"],
+        &["store", "file", "put", &store, "/file", "-"],
+        &["store", "import", "backed(sim:sdf)", "-"],
+        &["store", "serve", &store, "--socket", &socket],
+        &["sdf", "put", &blocks, "-"],
+        &["sdf", "bench", &blocks, "--destroy-data"],
+        &["sdf", "bench", "sim:sdf"],
+        &["trace", "info", "-"],
+        &["serve", "nbd", "sim:ssd-s", "--socket", &socket],
+        &["advise", "postgresql", LARGE],
+        &["advise", "rocksdb", "sim:nvme-tlc,initial.state=fragmented"],
+        &["transactions", "sim:he-4g", transactions, "--warmup", "16000", "--transactions", "200000"],
+    ];
+    let times = cases.iter().flat_map(|arguments| AFTER.map(|after| measure(program, arguments, after)));
+    times.max().unwrap_or_default()
 }
 
 /// Returns the time from SIGINT to the end; zero if the program ended before.
 fn measure(program: &std::ffi::OsStr, arguments: &[&str], after: Duration) -> Duration {
     let mut command = Command::new(program);
-    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().expect("the program starts");
+    // `wait` would close it.
+    let _pipe = child.stdin.take();
     sleep(after);
     let (sent, words) = (Instant::now(), arguments.join(" "));
     if child.try_wait().is_ok_and(|ended| ended.is_some()) {

@@ -27,7 +27,7 @@ use std::time::Duration;
 /// Processor time within which the program must notice a signal. Time on a busy machine does not count.
 const GRACE: Duration = Duration::from_millis(150);
 /// Waiting time within which the program must notice a signal.
-const WAITING_GRACE: Duration = Duration::from_millis(800);
+const WAITING_GRACE: Duration = Duration::from_millis(600);
 /// Signals that request an orderly end.
 const STOPPING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 /// Interval of checks whether an uninterruptible step is over.
