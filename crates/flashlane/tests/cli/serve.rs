@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// A store on a file, and its server.
 struct Serving {
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
     device: String,
     child: Child,
     port: u16,
@@ -28,7 +28,7 @@ impl Serving {
         done(&["store", "create", &spec, "--create", "64MiB", "--log-size", "16MiB"]);
         let device = format!("lanes({})", path.display());
         let (child, port) = serve(&device, arguments);
-        Self { _dir: dir, device, child, port }
+        Self { dir, device, child, port }
     }
 
     fn client(&self) -> Client {
@@ -326,17 +326,47 @@ fn expired_keys_are_gone_for_commands() {
     assert_eq!(serving.client().call("GET long"), "$kept");
 }
 
+/// Clients of other languages: the program that runs their script, and arguments with which it finds the library.
+const CLIENTS: [(&str, &[&str], &str); 5] = [
+    ("python3", &["-c", "import redis"], "redis_py.py"),
+    ("ruby", &["-e", "require 'redis'"], "redis_rb.rb"),
+    ("perl", &["-MRedis", "-e", "1"], "redis_pl.pl"),
+    ("php", &["-r", "exit(class_exists('Redis') ? 0 : 1);"], "phpredis.php"),
+    ("node", &["-e", "require('redis')"], "node_redis.js"),
+];
+
 #[test]
-fn python_client_runs_on_it() {
-    let has_library = Command::new("python3").args(["-c", "import redis"]).stderr(Stdio::null()).status();
-    if !has_library.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: python3 with the package 'redis' is not installed");
+fn clients_of_many_languages_run_on_it() {
+    let serving = Serving::new(&[]);
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/serve/clients");
+    let run = |mut command: Command| {
+        let output = command.arg(serving.port.to_string()).output().unwrap();
+        assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    for (program, has_library, script) in CLIENTS {
+        // Where Debian's packages have Node's libraries.
+        let command = || {
+            let mut command = Command::new(program);
+            command.env("NODE_PATH", "/usr/share/nodejs");
+            command
+        };
+        let found = command().args(has_library).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        if !found.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: {program} with its client for Redis is not installed");
+            continue;
+        }
+        let mut command = command();
+        command.arg(scripts.join(script));
+        run(command);
+    }
+    let built = serving.dir.path().join("hiredis");
+    let source = scripts.join("hiredis.c");
+    let compiled = Command::new("cc").arg(source).arg("-lhiredis").arg("-o").arg(&built).output();
+    if !compiled.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: cc with hiredis is not installed");
         return;
     }
-    let serving = Serving::new(&[]);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/serve/client.py");
-    let output = Command::new("python3").arg(script).arg(serving.port.to_string()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    run(Command::new(built));
 }
 
 /// Clients that overwrite their own keys with growing numbers.
