@@ -2,7 +2,7 @@
 //!
 //! Every request takes a random time. A completed write that is neither durable nor flushed is in the cache: after a
 //! power cut each of its sectors holds the new bytes or those that were durable before, in any mixture. A write in
-//! flight leaves, sector by sector, the old bytes, the new ones or random ones. A clone is an independent device that
+//! flight leaves, sector by sector, the old bytes, the new ones or, unless sectors are atomic, random ones. A clone is an independent device that
 //! behaves the same from then on.
 
 use crate::memory::{IO_ERROR, MemoryFaults};
@@ -28,6 +28,8 @@ pub struct MemoryDisk {
     queue: Queue,
     random: Random,
     faults: MemoryFaults,
+    /// Whether a write in flight leaves each sector with old or new bytes.
+    has_atomic_sectors: bool,
 }
 
 impl MemoryDisk {
@@ -50,12 +52,19 @@ impl MemoryDisk {
             queue: Queue::default(),
             random: seed.derive("memory disk").source(),
             faults: MemoryFaults::default(),
+            has_atomic_sectors: false,
         }
     }
 
     /// Returns the device with these probabilities of failure from now on; a write that fails is torn.
     pub fn with_faults(mut self, faults: MemoryFaults) -> Self {
         self.faults = faults;
+        self
+    }
+
+    /// Returns the device as one on which a power cut leaves no sector with random bytes.
+    pub fn with_atomic_sectors(mut self) -> Self {
+        self.has_atomic_sectors = true;
         self
     }
 
@@ -146,16 +155,22 @@ impl MemoryDisk {
             let durable = self.durable.remove(&sector).expect("a cached sector has durable bytes");
             if self.random.chance(0.5) {
                 let span = self.span(sector);
-                lost.push(AtRisk {
-                    lane: Default::default(),
-                    offset_bytes: span.start as u64,
-                    length_bytes: span.len() as u64,
-                    first_write: 0,
-                });
+                lost.push(self.at_risk_in(sector));
                 self.bytes[span].copy_from_slice(&durable);
             }
         }
         lost
+    }
+
+    /// Returns a sector as one whose bytes a power cut would lose.
+    fn at_risk_in(&self, sector: u64) -> AtRisk {
+        let span = self.span(sector);
+        AtRisk {
+            lane: Default::default(),
+            offset_bytes: span.start as u64,
+            length_bytes: span.len() as u64,
+            first_write: 0,
+        }
     }
 
     /// Leaves the sectors of a write with a mixture of old, new and random bytes.
@@ -166,7 +181,9 @@ impl MemoryDisk {
             let span = self.span(sector);
             match self.random.below(8) {
                 0..4 => self.bytes[span].copy_from_slice(new),
-                4 => self.bytes[span].iter_mut().for_each(|byte| *byte = self.random.bits() as u8),
+                4 if !self.has_atomic_sectors => {
+                    self.bytes[span].iter_mut().for_each(|byte| *byte = self.random.bits() as u8)
+                }
                 _ => continue,
             }
             self.cached.remove(&sector);
@@ -197,6 +214,10 @@ impl Device for MemoryDisk {
         while let Some(ended) = self.queue.next_due() {
             out.push(self.finish(ended));
         }
+    }
+
+    fn at_risk(&self) -> Option<Vec<AtRisk>> {
+        Some(self.cached.iter().map(|&sector| self.at_risk_in(sector)).collect())
     }
 
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
