@@ -90,9 +90,9 @@ pub(crate) fn survey<D: DataDevice>(
     let is_checked = !device.info().simulated && !options.replaces_other_data;
     let overwritten =
         if is_checked { ends.overwritten(device, layout).map_err(failed)? } else { BTreeSet::new() };
-    newest.copies.retain(|address| !overwritten.contains(address));
-    let unreadable = ends.unreadable().collect();
     let is_foreign = |at: UnitAddress| device.has_foreign_data(at.device_lane(), at.unit.into());
+    newest.copies.retain(|&address| !overwritten.contains(&address) && !is_foreign(address));
+    let unreadable = ends.unreadable().collect();
     let damaged_ends = ends.classify(newest.format_id, &overwritten, is_foreign, &mut units);
     assert_eq!(units.len() as u64, layout.all_units(), "every unit is found as something");
     units.sort_by_key(|(address, _)| *address);
@@ -123,6 +123,12 @@ fn reported_units<D: DataDevice>(device: &D, layout: &Layout) -> ReportedUnits {
                 }
                 Some(UnitState::Written { bytes }) if bytes == layout.unit_bytes => {
                     written.push((address, erases));
+                }
+                // Foreign data in a part of the unit.
+                Some(UnitState::Written { .. } | UnitState::Torn)
+                    if device.has_foreign_data(address.device_lane(), unit.into()) =>
+                {
+                    units.push((address, Found::Damaged { given_out: None, is_foreign: true }));
                 }
                 Some(UnitState::Written { .. } | UnitState::Torn) => units.push((address, Found::Torn)),
                 Some(UnitState::Bad) | None => units.push((address, Found::Bad)),
@@ -287,8 +293,9 @@ impl Ends {
                 HeaderRead::Valid(header) => Some(header),
                 _ => None,
             });
+            let is_foreign = is_foreign(address);
             let Some(header) = valid.filter(|_| !overwritten.contains(&address)) else {
-                units.push((address, Found::Damaged { given_out: None, is_foreign: is_foreign(address) }));
+                units.push((address, Found::Damaged { given_out: None, is_foreign }));
                 continue;
             };
             let id = match header.content {
@@ -297,13 +304,15 @@ impl Ends {
             };
             // Formatting erases everything. A header of another formatting, written elsewhere or before the last erase
             // shows that a later write was lost, or that the device lost its erase counts and the block may have been
-            // deleted.
-            if (header.format_id, header.address, header.erases) == (format_id, address, erases) {
+            // deleted. So does other data beside a header that a torn write left.
+            let is_current =
+                (header.format_id, header.address, header.erases) == (format_id, address, erases);
+            if is_current && !is_foreign {
                 damaged_ends.extend(damaged_end.map(|end| DamagedEnd { address, id, end }));
                 units.push((address, Found::Written(header)));
             } else {
                 let given_out = id.filter(|_| header.format_id == format_id);
-                units.push((address, Found::Damaged { given_out, is_foreign: is_foreign(address) }));
+                units.push((address, Found::Damaged { given_out, is_foreign }));
             }
         }
         damaged_ends

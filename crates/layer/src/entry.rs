@@ -93,6 +93,12 @@ pub(crate) trait Plan: fmt::Debug + Send + Sync {
         Ok(below.clone())
     }
 
+    /// Returns whether the layer divides its erase units into several of the device below. The default is for layers
+    /// that do not.
+    fn divides_units(&self) -> bool {
+        false
+    }
+
     /// Returns the settings for the stored state. The default is for layers without one.
     fn state_settings(&self) -> StateSettings {
         StateSettings::default()
@@ -131,6 +137,11 @@ impl Layer {
     /// Returns the settings for the stored state.
     pub fn state_settings(&self) -> StateSettings {
         self.plan.state_settings()
+    }
+
+    /// Returns whether the layer divides its erase units into several of the device below.
+    pub fn divides_units(&self) -> bool {
+        self.plan.divides_units()
     }
 
     /// Returns the file in which the layer keeps data, which [`Prepared::finish`] makes. One that exists is refused,

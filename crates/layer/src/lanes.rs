@@ -99,6 +99,7 @@ use std::ops::Range;
 use table::{Found, RecordTable};
 
 /// Lanes over a device that stores data.
+#[derive(Clone)]
 pub struct Lanes<D> {
     below: D,
     info: DeviceInfo,
@@ -121,13 +122,13 @@ pub struct Lanes<D> {
     /// Buffers of completed requests until they are taken.
     done: BTreeMap<RequestId, Buffer>,
     damage: Damage,
-    /// Whether erased units are checked for foreign data.
-    checks_erased: bool,
-    /// Units whose head was read, does not begin as the user of the lanes begins units, and is not known to be of the
-    /// recorded content. They count as written even where the table has them as erased or torn. Erasing one that the
-    /// table has as written changes the table and keeps the foreign data; erasing it again clears its head, so that it
-    /// is not found again.
-    foreign_heads: BTreeSet<u64>,
+    /// Whether and how erased units are checked for foreign data.
+    check: ErasedCheck,
+    /// Units in which a first write has found foreign data, and units whose head was read, does not begin as the user
+    /// of the lanes begins units, and is not known to be of the recorded content. They count as written even where the
+    /// table has them as erased or torn. Erasing one that the table has as written changes the table and keeps the
+    /// foreign data; erasing it again clears its head, so that it is not found again.
+    foreign: BTreeSet<u64>,
     /// Units whose head cannot be read. Erasing one clears its head, so that it can be read again.
     unreadable_heads: BTreeSet<u64>,
     /// Units whose recorded content this opening has read or written: it needs no check. All where it has formatted the
@@ -152,6 +153,18 @@ pub struct Lanes<D> {
     content_buffer: Option<Buffer>,
     arrived: Vec<Completion>,
     ended: Vec<Pending>,
+}
+
+/// Whether and how erased units are checked for foreign data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ErasedCheck {
+    /// They are not.
+    None,
+    /// By their content, and by their heads: the user of the lanes begins each with
+    /// [`UNIT_MAGIC`](flashlane_device::UNIT_MAGIC).
+    Units,
+    /// By their content: they are parts of the user's units.
+    Parts,
 }
 
 /// Name of the layer in a spec.
@@ -183,7 +196,7 @@ impl<D: DataDevice> Lanes<D> {
     ///
     /// The caller guarantees that no request is in flight on `below`.
     pub fn open(below: D) -> Result<Self, LanesError> {
-        Self::open_if(below, Repair::Ours, false, RecoverOptions::default(), |_| Ok(()))
+        Self::open_if(below, Repair::Ours, ErasedCheck::None, RecoverOptions::default(), |_| Ok(()))
     }
 
     /// Opens the lanes of a device whose foreign data [`Lanes::repair`] may overwrite, depending on `repair`. Nothing
@@ -192,7 +205,7 @@ impl<D: DataDevice> Lanes<D> {
     /// # Errors
     /// [`LanesError`]: there are no lanes, or they cannot be used.
     pub fn open_to_repair(below: D, repair: Repair) -> Result<Self, LanesError> {
-        Self::open_if(below, repair, false, RecoverOptions::default(), |_| Ok(()))
+        Self::open_if(below, repair, ErasedCheck::None, RecoverOptions::default(), |_| Ok(()))
     }
 
     /// Opens the lanes as [`Lanes::open`] does. A unit that the table has as erased, but that begins with foreign data,
@@ -203,21 +216,31 @@ impl<D: DataDevice> Lanes<D> {
     /// # Errors
     /// As [`Lanes::open`].
     pub fn open_checked(below: D) -> Result<Self, LanesError> {
-        Self::open_if(below, Repair::Ours, true, RecoverOptions::default(), |_| Ok(()))
+        Self::open_if(below, Repair::Ours, ErasedCheck::Units, RecoverOptions::default(), |_| Ok(()))
+    }
+
+    /// Opens the lanes as [`Lanes::open_checked`] does, for lanes whose units are parts of the units that the user of
+    /// the lanes sees, as those below [`Striped`](crate::Striped). Parts begin with any bytes: foreign data is found
+    /// where the content of the unit is known.
+    ///
+    /// # Errors
+    /// As [`Lanes::open`].
+    pub fn open_checked_parts(below: D) -> Result<Self, LanesError> {
+        Self::open_if(below, Repair::Ours, ErasedCheck::Parts, RecoverOptions::default(), |_| Ok(()))
     }
 
     /// Opens the lanes, unless `accept` refuses their shape.
     fn open_if(
         mut below: D,
         repair: Repair,
-        checks_erased: bool,
+        check: ErasedCheck,
         recovery: RecoverOptions,
         accept: impl FnOnce(&Shape) -> Result<(), LanesError>,
     ) -> Result<Self, LanesError> {
         let mut next = 0;
         let mut blocking = Blocking { device: &mut below, next: &mut next };
-        let stored = read_state(&mut blocking, recovery, checks_erased, accept)?;
-        let StoredState { opened, records, found, foreign_heads } = stored;
+        let stored = read_state(&mut blocking, recovery, check, accept)?;
+        let StoredState { opened, records, found, foreign } = stored;
         if repair == Repair::Ours && !below.info().read_only {
             opened.check_writable(&below.info().name)?;
         }
@@ -225,9 +248,9 @@ impl<D: DataDevice> Lanes<D> {
         let Opened { superblock, layout, damage, superblocks, .. } = opened;
         let info = info(below.info(), &layout);
         Ok(Self {
-            units: states_from_records(&info, &layout, &records, &foreign_heads),
-            checks_erased,
-            foreign_heads,
+            units: states_from_records(&info, &layout, &records, &foreign),
+            check,
+            foreign,
             unreadable_heads: BTreeSet::new(),
             known_here: BTreeSet::new(),
             given_up: BTreeSet::new(),
@@ -281,7 +304,8 @@ impl<D: DataDevice> Lanes<D> {
         }
         self.ready.append(&mut out);
         let mut blocking = Blocking { device: &mut self.below, next: &mut self.next_request };
-        let opened = read_state(&mut blocking, RecoverOptions::default(), false, |_| Ok(()))?.opened;
+        let opened =
+            read_state(&mut blocking, RecoverOptions::default(), ErasedCheck::None, |_| Ok(()))?.opened;
         self.is_recovered = false;
         self.damage = Damage { foreign_units: self.foreign_units(), ..opened.damage };
         // What could not be written is tried again with the next write.
@@ -296,9 +320,8 @@ impl<D: DataDevice> Lanes<D> {
     ///
     /// # Errors
     /// [`LanesError`]: the shape is not possible, and nothing was written; or a request failed.
-    pub fn format(mut below: D, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
-        format::format_device(&mut Blocking { device: &mut below, next: &mut 0 }, shape, seed, false)?;
-        Self::open(below)
+    pub fn format(below: D, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
+        Self::format_with(below, shape, seed, ErasedCheck::None)
     }
 
     /// Formats `below` as [`Lanes::format`] does, for users of [`Lanes::open_checked`]: all units are read, so that
@@ -306,9 +329,31 @@ impl<D: DataDevice> Lanes<D> {
     ///
     /// # Errors
     /// As [`Lanes::format`].
-    pub fn format_checked(mut below: D, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
-        format::format_device(&mut Blocking { device: &mut below, next: &mut 0 }, shape, seed, true)?;
-        let mut lanes = Self::open_checked(below)?;
+    pub fn format_checked(below: D, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
+        Self::format_with(below, shape, seed, ErasedCheck::Units)
+    }
+
+    /// Formats `below` as [`Lanes::format_checked`] does, for users of [`Lanes::open_checked_parts`].
+    ///
+    /// # Errors
+    /// As [`Lanes::format`].
+    pub fn format_checked_parts(below: D, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
+        Self::format_with(below, shape, seed, ErasedCheck::Parts)
+    }
+
+    /// Formats `below`, for users with this check.
+    fn format_with(mut below: D, shape: Shape, seed: Seed, check: ErasedCheck) -> Result<Self, LanesError> {
+        let reads_content = check != ErasedCheck::None;
+        format::format_device(
+            &mut Blocking { device: &mut below, next: &mut 0 },
+            shape,
+            seed,
+            reads_content,
+        )?;
+        let mut lanes = Self::open_if(below, Repair::Ours, check, RecoverOptions::default(), |_| Ok(()))?;
+        if !reads_content {
+            return Ok(lanes);
+        }
         lanes.known_here = (0..lanes.layout.units()).collect();
         Ok(lanes)
     }
@@ -334,15 +379,15 @@ impl<D: DataDevice> Lanes<D> {
         self.layout.unit_range(lane, unit)
     }
 
-    /// Counts the units that the table has as erased or torn, but that begin with foreign data.
+    /// Counts the units that the table has as erased or torn, but that have foreign data.
     fn foreign_units(&self) -> u64 {
-        self.foreign_heads.iter().filter(|&&number| self.is_foreign(number)).count() as u64
+        self.foreign.iter().filter(|&&number| self.is_foreign(number)).count() as u64
     }
 
-    /// Returns whether the table has a unit as erased or torn, and it begins with foreign data.
+    /// Returns whether the table has a unit as erased or torn, and it has foreign data.
     fn is_foreign(&self, number: u64) -> bool {
         let is_written = || matches!(self.table.record(number).state, UnitState::Written { bytes: 1.. });
-        self.foreign_heads.contains(&number) && !is_written()
+        self.foreign.contains(&number) && !is_written()
     }
 
     /// Returns the device below, with the requests in flight there.
@@ -375,16 +420,16 @@ struct StoredState {
     /// A record for each unit, and the condition of each sector of the table.
     records: Vec<Record>,
     found: Vec<Found>,
-    /// Units whose head was read and holds foreign data.
-    foreign_heads: BTreeSet<u64>,
+    /// Units with foreign data, as far as their records and heads show it.
+    foreign: BTreeSet<u64>,
 }
 
-/// Reads superblock and table, with `recovery` of what is lost of them, and with `checks_erased` the heads of erased
-/// units. Nothing is written.
+/// Reads superblock and table, with `recovery` of what is lost of them, and with a `check` the heads of
+/// erased units. Nothing is written.
 fn read_state<D: DataDevice>(
     blocking: &mut Blocking<'_, D>,
     recovery: RecoverOptions,
-    checks_erased: bool,
+    check: ErasedCheck,
     accept: impl FnOnce(&Shape) -> Result<(), LanesError>,
 ) -> Result<StoredState, LanesError> {
     let mut opened =
@@ -396,11 +441,13 @@ fn read_state<D: DataDevice>(
     if let Some(recovered) = &opened.recovered {
         recovered.fill(&opened.layout, &mut records, &found);
     }
-    let mut foreign_heads = BTreeSet::new();
-    if checks_erased {
-        foreign_heads = heads::foreign(blocking, &opened.layout, &records)?;
-        content::drop_recorded(blocking, &opened.layout, &records, &mut foreign_heads)?;
-        opened.damage.foreign_units = foreign_heads.len() as u64;
+    let mut foreign = BTreeSet::new();
+    if check != ErasedCheck::None {
+        foreign = heads::foreign(blocking, &opened.layout, &records, check)?;
+        content::drop_recorded(blocking, &opened.layout, &records, &mut foreign)?;
+        foreign
+            .extend((0_u64..).zip(&records).filter(|(_, record)| record.has_foreign_data()).map(|(n, _)| n));
+        opened.damage.foreign_units = foreign.len() as u64;
     }
-    Ok(StoredState { opened, records, found, foreign_heads })
+    Ok(StoredState { opened, records, found, foreign })
 }

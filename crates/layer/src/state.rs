@@ -29,6 +29,8 @@ pub struct StateOptions {
     pub repair: Option<Repair>,
     /// Whether to treat an erased unit as written where it holds foreign data.
     pub check_erased: bool,
+    /// Whether a layer above divides its units into the units of this layer, so that these begin with any bytes.
+    pub units_are_parts: bool,
 }
 
 /// The settings of a layer that concern its stored state.

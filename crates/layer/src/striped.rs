@@ -15,6 +15,8 @@
 //! - The parts of all requests fit the queue below, since each has one for each lane at most.
 //! - The units of one striped unit change together. Where they differ, because power was cut or one failed, the unit is
 //!   torn, or bad if one is.
+//! - A unit with foreign data in a part is torn: it can be neither read nor written, and only an erase of it gives that
+//!   data up.
 
 pub(crate) mod settings;
 mod stripes;
@@ -109,12 +111,16 @@ impl<B: Below> Striped<B> {
         Self { below: change(self.below), ..self }
     }
 
+    /// Returns the device below, with the requests in flight there.
+    pub fn into_inner(self) -> B {
+        self.below
+    }
+
     /// Takes the states of units from the device below. Requires: nothing is in flight.
     fn find_units(&mut self) {
         for lane in (0..self.info.lanes).map(Lane) {
             for index in 0..self.units.per_lane() {
-                let Unit { state, erases } = self.found(lane, index);
-                self.units.set(lane, index, state, erases);
+                self.find_unit(lane, index);
             }
         }
     }
@@ -123,6 +129,12 @@ impl<B: Below> Striped<B> {
     fn parts_of(&self, lane: Lane, index: u64) -> impl Iterator<Item = (Lane, u64)> + use<B> {
         let lanes = self.stripes.lanes;
         (0..lanes).map(move |at| (Lane(lane.0 * lanes + at), index))
+    }
+
+    /// Takes the state of a unit from its parts.
+    fn find_unit(&mut self, lane: Lane, index: u64) {
+        let Unit { state, erases } = self.found(lane, index);
+        self.units.set(lane, index, state, erases);
     }
 
     /// The state of a striped unit by that of its parts.
@@ -138,6 +150,7 @@ impl<B: Below> Striped<B> {
         let has = |state| units.iter().any(|unit| unit.state == state);
         let state = match self.stripes.written(written) {
             _ if has(UnitState::Bad) => UnitState::Bad,
+            _ if self.has_foreign_data(lane, index) => UnitState::Torn,
             // The next write begins on a multiple of the write unit: what ends elsewhere is a part of one.
             Some(bytes) if !has(UnitState::Torn) && bytes.is_multiple_of(self.info.write_unit_bytes) => {
                 UnitState::Written { bytes }
@@ -270,6 +283,11 @@ impl<B: Below> Striped<B> {
         let Pending { request, submitted, buffer, outcome, .. } =
             self.pending.remove(part.of).expect("as above");
         self.units.ended(&request, &outcome);
+        let (lane, index) = (request.lane, request.offset_bytes / self.stripes.unit_bytes());
+        // An erase keeps what it finds.
+        if request.operation == Operation::Erase && self.has_foreign_data(lane, index) {
+            self.find_unit(lane, index);
+        }
         self.splits.extend(self.below.device().time_split(completion.id).map(|split| (request.id, split)));
         self.done.extend(buffer.map(|buffer| (request.id, buffer)));
         Some(Completion { id: request.id, submitted, completed: completion.completed, outcome })
@@ -294,7 +312,8 @@ impl<B: Below> Striped<B> {
     }
 }
 
-/// The outcome of a request with these outcomes of its parts: the first failure, unless a later one makes the unit bad.
+/// The outcome of a request with these outcomes of its parts: the first failure, unless a later one says more of the
+/// unit: that it is bad, or has foreign data.
 fn worse(before: Result<(), Failure>, part: Result<(), Failure>, is_only: bool) -> Result<(), Failure> {
     let part = match part {
         // The bytes that were transferred are not the first of the request.
@@ -303,6 +322,8 @@ fn worse(before: Result<(), Failure>, part: Result<(), Failure>, is_only: bool) 
     };
     match (before, part) {
         (_, Err(Failure::BadUnit)) | (Ok(()), _) => part,
+        (Err(Failure::BadUnit), _) => before,
+        (_, Err(Failure::ForeignData)) => part,
         (failed, _) => failed,
     }
 }

@@ -186,8 +186,11 @@ impl OpenOptions {
                 format: Some(Format::IfAbsent),
                 repair: Some(Repair::Overwrite),
                 check_erased: true,
+                ..StateOptions::default()
             },
-            false => StateOptions { format: Some(Format::Always), repair: None, check_erased: true },
+            false => {
+                StateOptions { format: Some(Format::Always), check_erased: true, ..StateOptions::default() }
+            }
         };
         let (opened, change) = self.open_with_state(target, state, accept)?;
         // `accept` was not called for a device that stores no state.

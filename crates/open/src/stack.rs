@@ -43,7 +43,9 @@ pub(crate) fn build<E: From<OpenError>>(
     // An existing file stays locked from its check on; a new one is made last, which refuses one that is there by then.
     let existing = layer.file().map(|path| bytes_file(path, options)).transpose()?.flatten();
     let accept_below = |below: &DeviceInfo| accept(&layer.planned(below).map_err(OpenError::Layer)?);
-    let built = build(inner, options, state, &accept_below)?;
+    let state_below =
+        StateOptions { units_are_parts: state.units_are_parts || layer.divides_units(), ..state };
+    let built = build(inner, options, state_below, &accept_below)?;
     let Some(path) = layer.file() else { return put_over(layer, built, target, options, state, accept) };
     let file = match existing {
         Some(file) => file,

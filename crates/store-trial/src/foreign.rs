@@ -1,15 +1,17 @@
 //! Data of other programs over a store on lanes and its log, between openings.
 //!
 //! Runs of bytes are written anywhere in both devices while the store is closed: over blocks, erased units, the lanes'
-//! records, the superblocks, and the log's header and ring. The store is then used as before, without consent to
+//! records, the superblocks, and the log's header and ring. In half of the trials units are striped over the lanes. The store is then used as before, without consent to
 //! destroy data. Whatever it answers, no run changes, and no get returns another value than the last one written:
 //! opening, a write or a read that needs what is overwritten fails.
 
 use crate::{Tally, UNIT_BYTES, options};
 use flashlane_base::{Instant, Random, Seed};
-use flashlane_device::Device;
+use flashlane_device::{DataDevice, Device};
 use flashlane_device_testing::MemoryDisk;
-use flashlane_layer::lanes::{Lanes, Shape};
+use flashlane_layer::lanes::{Lanes, LanesError, Shape};
+use flashlane_layer::striped::Settings;
+use flashlane_layer::{Bytes, Striped};
 use flashlane_store::{Batch, Durability, Outcome, Slices, Store, StoreOptions, WriteError};
 use std::collections::BTreeMap;
 
@@ -25,6 +27,57 @@ const TEXT_BYTES_MIN: usize = 32;
 /// Bytes that are not the store's, by their offset in a device.
 type Foreign = BTreeMap<usize, u8>;
 
+/// Lanes with erase units of [`LANE_UNIT_BYTES`] on a disk.
+trait OnDisk: DataDevice + Sized {
+    /// Lanes of the disk on which each unit lies.
+    const LANES_PER_UNIT: u32;
+
+    fn format(disk: MemoryDisk, shape: Shape, seed: Seed) -> Result<Self, LanesError>;
+
+    fn open(disk: MemoryDisk) -> Result<Self, LanesError>;
+
+    fn into_disk(self) -> MemoryDisk;
+}
+
+impl OnDisk for Lanes<MemoryDisk> {
+    const LANES_PER_UNIT: u32 = 1;
+
+    fn format(disk: MemoryDisk, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
+        Self::format_checked(disk, shape, seed)
+    }
+
+    fn open(disk: MemoryDisk) -> Result<Self, LanesError> {
+        Self::open_checked(disk)
+    }
+
+    fn into_disk(self) -> MemoryDisk {
+        self.into_inner()
+    }
+}
+
+type StripedLanes = Striped<Bytes<Lanes<MemoryDisk>>>;
+
+fn striped(lanes: Lanes<MemoryDisk>) -> StripedLanes {
+    let settings = Settings { lanes: StripedLanes::LANES_PER_UNIT, stripe_bytes: 2048 };
+    Striped::new(Bytes(lanes), settings).unwrap_or_else(|error| panic!("{error}"))
+}
+
+impl OnDisk for StripedLanes {
+    const LANES_PER_UNIT: u32 = 2;
+
+    fn format(disk: MemoryDisk, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
+        Lanes::format_checked_parts(disk, shape, seed).map(striped)
+    }
+
+    fn open(disk: MemoryDisk) -> Result<Self, LanesError> {
+        Lanes::open_checked_parts(disk).map(striped)
+    }
+
+    fn into_disk(self) -> MemoryDisk {
+        self.into_inner().0.into_inner()
+    }
+}
+
 struct Trial {
     random: Random,
     device: MemoryDisk,
@@ -38,32 +91,43 @@ struct Trial {
 
 /// Runs a trial that follows from the seed.
 pub(crate) fn trial_of_seed(seed: u64) -> Tally {
+    if Seed(seed).derive("striped").source().chance(0.5) {
+        trial_on::<StripedLanes>(seed)
+    } else {
+        trial_on::<Lanes<MemoryDisk>>(seed)
+    }
+}
+
+fn trial_on<L: OnDisk>(seed: u64) -> Tally {
     let mut random = Seed(seed).derive("foreign data").source();
-    let lanes = 1 + random.below(4) as u32;
-    let shape =
-        Shape { lanes, unit_bytes: LANE_UNIT_BYTES, read_unit_bytes: SECTOR_BYTES, write_unit_bytes: 4096 };
+    let shape = Shape {
+        lanes: (1 + random.below(4) as u32) * L::LANES_PER_UNIT,
+        unit_bytes: LANE_UNIT_BYTES / u64::from(L::LANES_PER_UNIT),
+        read_unit_bytes: SECTOR_BYTES,
+        write_unit_bytes: 4096,
+    };
     let units = 60 + random.below(40);
     let device = MemoryDisk::new(units * LANE_UNIT_BYTES, SECTOR_BYTES, Seed(seed)).shared_with_others();
     let log = MemoryDisk::new((40 + random.below(40)) * 4096, SECTOR_BYTES, Seed(seed)).shared_with_others();
-    let lanes = Lanes::format_checked(device, shape, Seed(seed)).unwrap_or_else(|error| panic!("{error}"));
+    let lanes = L::format(device, shape, Seed(seed)).unwrap_or_else(|error| panic!("{error}"));
     let store = Store::create(lanes, log, u128::from(seed) + 1, Slices::even(1), own_options(&mut random));
     let store = store.unwrap_or_else(|error| panic!("sound devices take a store: {error}"));
     let (lanes, log) = store.into_devices();
     let mut trial = Trial {
         random,
-        device: restarted(lanes.into_inner()),
+        device: restarted(lanes.into_disk()),
         log: restarted(log),
         in_device: Foreign::new(),
         in_log: Foreign::new(),
         model: BTreeMap::new(),
         tally: Tally::default(),
     };
-    trial.use_store(300);
+    trial.use_store::<L>(300);
     for _ in 0..4 {
         let runs = 1 + trial.random.below(3);
         (0..runs).for_each(|_| trial.overwrite());
         let writes = 20 + trial.random.below(200);
-        trial.use_store(writes);
+        trial.use_store::<L>(writes);
     }
     trial.tally
 }
@@ -105,9 +169,9 @@ impl Trial {
     }
 
     /// Opens the store, writes and reads some keys, and closes it.
-    fn use_store(&mut self, writes: u64) {
+    fn use_store<L: OnDisk>(&mut self, writes: u64) {
         let (device, log) = (self.device.clone(), self.log.clone());
-        let lanes = match Lanes::open_checked(device) {
+        let lanes = match L::open(device) {
             Ok(lanes) => lanes,
             Err(error) => {
                 return assert!(self.has_foreign(), "lanes without other data are not opened: {error}");
@@ -138,7 +202,7 @@ impl Trial {
         assert!(closed.is_ok() || self.has_foreign(), "{closed:?}");
         self.tally.add(&store.status().counters);
         let (lanes, log) = store.into_devices();
-        (self.device, self.log) = (restarted(lanes.into_inner()), restarted(log));
+        (self.device, self.log) = (restarted(lanes.into_disk()), restarted(log));
         check_kept(&self.in_device, self.device.bytes_mut(), "the device");
         check_kept(&self.in_log, self.log.bytes_mut(), "the log");
     }
@@ -147,7 +211,7 @@ impl Trial {
         !self.in_device.is_empty() || !self.in_log.is_empty()
     }
 
-    fn write(&mut self, store: &mut Store<Lanes<MemoryDisk>, MemoryDisk>, key: Vec<u8>) {
+    fn write<L: OnDisk>(&mut self, store: &mut Store<L, MemoryDisk>, key: Vec<u8>) {
         let is_deleted = self.random.chance(0.2);
         let length = [100, 2000, 12_000][self.random.below(3) as usize];
         let length = self.random.below(length);
@@ -173,7 +237,7 @@ impl Trial {
     }
 
     /// A get returns the last value, or fails since other data is over what it needs.
-    fn check_get(&mut self, store: &mut Store<Lanes<MemoryDisk>, MemoryDisk>, key: &[u8]) {
+    fn check_get<L: OnDisk>(&mut self, store: &mut Store<L, MemoryDisk>, key: &[u8]) {
         let ticket = store.get(key, None);
         let is_lost = store.loss().is_some();
         match store.wait(ticket).expect("a get completes").outcome {

@@ -9,7 +9,8 @@
 //!
 //! Before the first write to an erased unit whose content this opening has neither read nor written, its bytes are read
 //! and compared. If they differ, and are not empty as in a file that was cut off and made longer again, other data was
-//! written around the lanes, before the erase or after it: the unit is recorded as written, and the write fails with
+//! written around the lanes, before the erase or after it: the unit is recorded as one with foreign data
+//! ([`Record::has_foreign_data`]), counts as written until it is erased, and the write fails with
 //! [`Failure::ForeignData`]. So a unit is read at most once in an opening, and not at all by one that formatted.
 //!
 //! Before the first byte changes, the record loses the checksum, so that the remains of a write that a power cut tore
@@ -17,7 +18,6 @@
 //!
 //! All of this happens only for users who ask for it (`check_erased`), but for the last rule.
 
-use super::Lanes;
 use super::blocking::{Blocking, PORTION_BYTES};
 use super::constants::SECTOR_BYTES;
 use super::content_sum::ContentSum;
@@ -26,12 +26,14 @@ use super::error::LanesError;
 use super::layout::Layout;
 use super::ours;
 use super::pending::{Pending, Purpose};
+use super::{ErasedCheck, Lanes};
 use crate::below::failure_of;
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Operation, Request, SubmitError, UnitState};
 use std::collections::BTreeSet;
 
 /// A read of a unit's whole content, part after part, on behalf of a request.
+#[derive(Clone)]
 pub(super) struct ContentRead {
     /// The first write to the unit, or its erase.
     pub pending: Pending,
@@ -56,18 +58,18 @@ pub(super) fn read_all<D: DataDevice>(
     (0..layout.units()).map(|number| read_unit(blocking, layout, number, SECTOR_BYTES, cleared)).collect()
 }
 
-/// Removes the units from `foreign_heads` whose content is the recorded one: the user of the lanes wrote it, and begins
+/// Removes the units from `foreign` whose content is the recorded one: the user of the lanes wrote it, and begins
 /// units in another way, as stripes do.
 pub(super) fn drop_recorded<D: DataDevice>(
     blocking: &mut Blocking<'_, D>,
     layout: &Layout,
     records: &[Record],
-    foreign_heads: &mut BTreeSet<u64>,
+    foreign: &mut BTreeSet<u64>,
 ) -> Result<(), LanesError> {
-    for number in foreign_heads.clone() {
+    for number in foreign.clone() {
         let recorded = records[number as usize].content;
         if recorded.is_some() && read_unit(blocking, layout, number, 0, 0)? == recorded {
-            foreign_heads.remove(&number);
+            foreign.remove(&number);
         }
     }
     Ok(())
@@ -108,7 +110,7 @@ impl<D: DataDevice> Lanes<D> {
         buffer: Option<Buffer>,
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
         let is_verified = self.known_here.contains(&self.layout.number(&pending.request));
-        if self.checks_erased && !is_verified {
+        if self.check != ErasedCheck::None && !is_verified {
             return self.begin_content_read(pending, buffer);
         }
         self.note_accepted(&pending.request);
@@ -135,7 +137,7 @@ impl<D: DataDevice> Lanes<D> {
     /// Continues an erase after the unit's head was cleared.
     pub(super) fn head_cleared(&mut self, pending: Pending, completed: Instant, out: &mut Vec<Completion>) {
         let number = self.layout.number(&pending.request);
-        self.foreign_heads.remove(&number);
+        self.foreign.remove(&number);
         self.unreadable_heads.remove(&number);
         if let Err(error) = self.read_part(ContentRead::new(pending), None) {
             self.fail(pending, failure_of(&error), completed, out);
@@ -146,7 +148,7 @@ impl<D: DataDevice> Lanes<D> {
     pub(super) fn content_of_write(&self, pending: &Pending, buffer: Option<&Buffer>) -> Option<ContentSum> {
         let is_whole = pending.request.length_bytes == self.layout.shape.unit_bytes;
         let is_write = pending.request.operation == Operation::Write && pending.outcome.is_ok();
-        let buffer = buffer.filter(|_| self.checks_erased && is_write && is_whole)?;
+        let buffer = buffer.filter(|_| self.check != ErasedCheck::None && is_write && is_whole)?;
         Some(ContentSum::of(buffer.as_slice()))
     }
 
@@ -208,10 +210,10 @@ impl<D: DataDevice> Lanes<D> {
         let record = self.table.record(number);
         if pending.request.operation == Operation::Erase {
             if found.is_some() && found == record.content {
-                self.foreign_heads.remove(&number);
+                self.foreign.remove(&number);
             }
             // Foreign data in the head stays foreign: the record has the checksum from before it came.
-            let is_kept = self.foreign_heads.contains(&number);
+            let is_kept = self.foreign.contains(&number);
             if is_kept && record.content.is_some() {
                 return self.record_erase(pending, record.content);
             }
@@ -221,9 +223,9 @@ impl<D: DataDevice> Lanes<D> {
         if is_empty || found == record.content {
             return self.forget_content(pending);
         }
-        let state = UnitState::Written { bytes: self.layout.shape.unit_bytes };
+        self.foreign.insert(number);
         let outcome = Err(Failure::ForeignData);
-        self.table.change(number, Record { state, content: found, ..record }, Pending { outcome, ..pending });
+        self.table.change(number, record.with_foreign_data(), Pending { outcome, ..pending });
     }
 
     /// Records that the content of the unit of a write is about to change.

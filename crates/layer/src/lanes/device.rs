@@ -126,14 +126,12 @@ impl<D: DataDevice> Device for Lanes<D> {
         self.ready.extend(lost);
         (self.in_flight, self.is_background_writing) = (0, false);
         let mut blocking = Blocking { device: &mut self.below, next: &mut self.next_request };
-        match read_state(&mut blocking, RecoverOptions::default(), self.checks_erased, |_| Ok(())) {
-            Ok(StoredState { opened, records, found, foreign_heads })
-                if opened.superblock == self.superblock =>
-            {
+        match read_state(&mut blocking, RecoverOptions::default(), self.check, |_| Ok(())) {
+            Ok(StoredState { opened, records, found, foreign }) if opened.superblock == self.superblock => {
                 self.damage = opened.damage;
                 (self.superblocks, self.repairs_in_background) = (opened.superblocks, false);
-                self.units = states_from_records(&self.info, &self.layout, &records, &foreign_heads);
-                self.foreign_heads = foreign_heads;
+                self.units = states_from_records(&self.info, &self.layout, &records, &foreign);
+                self.foreign = foreign;
                 self.unreadable_heads.clear();
                 self.known_here.clear();
                 self.given_up.clear();

@@ -142,7 +142,8 @@ pub struct Record {
     /// Number of erases; `None` where it was lost, until the next erase.
     pub erases: Option<u32>,
     /// Checksum of the bytes of a unit that is erased or wholly written (`content`); `None` where it is unknown. An
-    /// erase changes no byte, and keeps it.
+    /// erase changes no byte, and keeps it. Of a torn unit: that of its bytes before foreign data came into it, while
+    /// it was erased; a write that is torn leaves none.
     pub content: Option<ContentSum>,
 }
 
@@ -156,6 +157,19 @@ impl Record {
     /// of data, which must not be erased unread.
     pub(super) fn lost(shape: &Shape) -> Self {
         Self { state: UnitState::Written { bytes: shape.unit_bytes }, erases: None, content: None }
+    }
+
+    /// Returns whether a first write found foreign data in the unit, which no erase has given up since. A reader of
+    /// records that does not know this erases the unit, and keeps the checksum.
+    pub(super) fn has_foreign_data(&self) -> bool {
+        self.state == UnitState::Torn && self.content.is_some()
+    }
+
+    /// Returns the record of a unit with known content after a first write has found foreign data in it.
+    pub(super) fn with_foreign_data(self) -> Self {
+        let found = Self { state: UnitState::Torn, ..self };
+        assert!(found.has_foreign_data(), "foreign data differs from known content");
+        found
     }
 
     pub(super) fn encode(&self, place: &mut [u8]) {

@@ -8,6 +8,7 @@
 //! begins one unit of several so. Foreign data behind the heads is found before the first write to its unit
 //! (`content`).
 
+use super::ErasedCheck;
 use super::blocking::Blocking;
 use super::constants::SECTOR_BYTES;
 use super::disk::Record;
@@ -33,17 +34,22 @@ pub(super) fn clear<D: DataDevice>(
 }
 
 /// Returns the units that the table has as erased or torn, but that begin with foreign data. Unreadable heads count as
-/// ours.
+/// ours, as do those of parts whose content is unknown: any bytes begin a part, so what a torn write left of one is not
+/// told from foreign data.
 pub(super) fn foreign<D: DataDevice>(
     blocking: &mut Blocking<'_, D>,
     layout: &Layout,
     records: &[Record],
+    check: ErasedCheck,
 ) -> Result<BTreeSet<u64>, LanesError> {
     const ACTION: &str = "read the beginnings of the erased units";
     let is_known = |record: &Record| {
         let will_be_written = matches!(record.state, UnitState::ERASED | UnitState::Torn);
+        let is_unknown_part = check == ErasedCheck::Parts && record.content.is_none();
         // Before version 3, a unit that was never used holds the data from before the format.
-        will_be_written && (layout.heads_are_cleared() || record.erases.is_some_and(|erases| erases > 0))
+        will_be_written
+            && !is_unknown_part
+            && (layout.heads_are_cleared() || record.erases.is_some_and(|erases| erases > 0))
     };
     let units: Vec<u64> =
         (0_u64..).zip(records).filter(|(_, record)| is_known(record)).map(|(n, _)| n).collect();

@@ -15,6 +15,7 @@ pub(super) struct Pending {
 }
 
 /// The purpose of a request below.
+#[derive(Clone)]
 pub(super) enum Purpose {
     /// The data of a read or a write, or a flush.
     Forwarded(Pending),

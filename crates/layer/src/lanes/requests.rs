@@ -4,7 +4,7 @@ use super::constants::SECTOR_BYTES;
 use super::content_sum::ContentSum;
 use super::disk::Record;
 use super::pending::{Pending, Purpose};
-use super::{Lanes, ours};
+use super::{ErasedCheck, Lanes, ours};
 use crate::below::submit;
 use flashlane_base::Instant;
 use flashlane_device::{
@@ -79,8 +79,8 @@ impl<D: DataDevice> Lanes<D> {
         Ok(())
     }
 
-    /// Begins an erase: of the record only, unless the unit was erased before and has a foreign head, or has an
-    /// unreadable head or, where it matters, content that is unknown or given up.
+    /// Begins an erase: of the record only, unless the unit was erased before and has foreign data, or has an unreadable
+    /// head or, where it matters, content that is unknown or given up.
     fn begin_erase(
         &mut self,
         pending: Pending,
@@ -88,14 +88,15 @@ impl<D: DataDevice> Lanes<D> {
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
         let number = self.layout.number(&pending.request);
         let is_given_up = self.given_up.contains(&number);
-        let has_foreign_head = self.foreign_heads.contains(&number) && is_given_up || self.is_foreign(number);
-        if has_foreign_head || self.unreadable_heads.contains(&number) {
+        // A head that is given up is cleared: where power cuts the next write short, it would be taken for foreign data.
+        let gives_up_head = self.check == ErasedCheck::Units && is_given_up;
+        if gives_up_head || self.is_foreign(number) || self.unreadable_heads.contains(&number) {
             return self.clear_head(pending, buffer);
         }
         let content = self.table.record(number).content;
         // Whether a head that is not of the user's is foreign follows from the content.
-        let is_unknown = content.is_none() || is_given_up || self.foreign_heads.contains(&number);
-        if self.checks_erased && is_unknown {
+        let is_unknown = content.is_none() || is_given_up || self.foreign.contains(&number);
+        if self.check != ErasedCheck::None && is_unknown {
             return self.begin_content_read(pending, buffer);
         }
         self.note_accepted(&pending.request);
@@ -149,10 +150,9 @@ impl<D: DataDevice> Lanes<D> {
         let number = self.layout.number(&request);
         self.units.ended(&request, &outcome);
         match (request.operation, outcome) {
-            (Operation::Write, Err(Failure::ForeignData)) => {
-                let (lane, unit) = self.layout.lane_and_unit(number);
-                let Record { state, erases, .. } = self.table.record(number);
-                self.units.set(Lane(lane), unit, state, erases);
+            // Recorded or not, the unit has foreign data.
+            (Operation::Write, Err(_)) if self.table.record(number).has_foreign_data() => {
+                self.count_as_written(number);
             }
             // The sector's next write stores the actual state instead of the one that this request set.
             (Operation::Write | Operation::Erase, Err(_)) => {
@@ -161,9 +161,7 @@ impl<D: DataDevice> Lanes<D> {
             }
             // The foreign data came while the unit was written: no one has given it up yet.
             (Operation::Erase, Ok(())) if self.is_foreign(number) => {
-                let (lane, unit) = self.layout.lane_and_unit(number);
-                let erases = self.table.record(number).erases;
-                self.units.set(Lane(lane), unit, Record::lost(&self.layout.shape).state, erases);
+                self.count_as_written(number);
             }
             (Operation::Erase, Ok(())) => drop(self.given_up.remove(&number)),
             // A write of the whole unit.
@@ -177,6 +175,13 @@ impl<D: DataDevice> Lanes<D> {
         out.push(Completion { id: request.id, submitted, completed, outcome });
     }
 
+    /// Makes a unit with foreign data count as written.
+    fn count_as_written(&mut self, number: u64) {
+        let (lane, unit) = self.layout.lane_and_unit(number);
+        let erases = self.table.record(number).erases;
+        self.units.set(Lane(lane), unit, Record::lost(&self.layout.shape).state, erases);
+    }
+
     /// Returns the record of a request's unit, from the units in memory; the content counts as unknown.
     fn record_of(&self, request: &Request) -> Record {
         let unit = self.units.get(request.lane, request.offset_bytes / self.layout.shape.unit_bytes);
@@ -188,7 +193,7 @@ impl<D: DataDevice> Lanes<D> {
     fn note_head(&mut self, request: &Request, outcome: Result<(), Failure>, buffer: Option<&Buffer>) {
         let is_head = request.operation == Operation::Read
             && request.offset_bytes.is_multiple_of(self.layout.shape.unit_bytes);
-        if !is_head || !self.checks_erased {
+        if !is_head || self.check == ErasedCheck::None {
             return;
         }
         let number = self.layout.number(request);
@@ -198,9 +203,10 @@ impl<D: DataDevice> Lanes<D> {
         }
         self.unreadable_heads.remove(&number);
         let (lane, unit) = self.layout.lane_and_unit(number);
-        let is_known = self.known_here.contains(&number);
+        let is_unknown_part = self.check == ErasedCheck::Parts && self.table.record(number).content.is_none();
+        let is_known = self.known_here.contains(&number) || is_unknown_part;
         if !is_known && buffer.is_some_and(|head| !ours::is_our_head(head.as_slice(), lane, unit)) {
-            self.foreign_heads.insert(number);
+            self.foreign.insert(number);
         }
     }
 

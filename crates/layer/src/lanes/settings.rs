@@ -6,7 +6,7 @@ use super::format;
 use super::layout::Shape;
 use super::open;
 use super::recover::RecoverOptions;
-use super::{Lanes, NAME};
+use super::{ErasedCheck, Lanes, NAME};
 use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange};
 use crate::error::LayerError;
 use crate::options::{OptionHelp, Options};
@@ -60,21 +60,25 @@ impl Plan for Settings {
             return Err(LayerError::NeedsBytes { key: NAME, device: inner.info().name.clone() });
         };
         let settings = self.or(state);
+        let check = match settings.check_erased {
+            Some(true) if state.units_are_parts => ErasedCheck::Parts,
+            Some(true) => ErasedCheck::Units,
+            _ => ErasedCheck::None,
+        };
         let finished = |lanes| Ok(Stack::Data(Box::new(lanes)));
         if settings.divides(&mut device) {
             let shape = settings.shape();
             let layout = format::planned(device.info(), shape)?;
             let change = StateChange::New(super::info(device.info(), &layout));
-            let format =
-                if settings.check_erased == Some(true) { Lanes::format_checked } else { Lanes::format };
-            return Ok(Prepared::new(change, move |seed| finished(format(device, shape, seed)?)));
+            return Ok(Prepared::new(change, move |seed| {
+                finished(Lanes::format_with(device, shape, seed, check)?)
+            }));
         }
         let name = device.info().name.clone();
         let accept = |found: &Shape| self.accepts(found, &name);
-        let (repair, check_erased) = (settings.repair, settings.check_erased == Some(true));
+        let repair = settings.repair;
         let recovery = RecoverOptions { shape: self.whole_shape(), looks_for_blocks: true };
-        let mut lanes =
-            Lanes::open_if(device, repair.unwrap_or(Repair::Ours), check_erased, recovery, accept)?;
+        let mut lanes = Lanes::open_if(device, repair.unwrap_or(Repair::Ours), check, recovery, accept)?;
         let change = match repair {
             Some(_) => StateChange::Repaired(lanes.info().clone()),
             None => StateChange::None,

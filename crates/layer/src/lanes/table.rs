@@ -15,6 +15,7 @@ use flashlane_device::Buffer;
 use std::collections::VecDeque;
 
 /// A sector, and those who wait for its writes.
+#[derive(Clone)]
 struct Sector<T> {
     /// Sequence number of the newest write, including failed ones.
     sequence: u64,
@@ -51,6 +52,7 @@ pub(super) struct Due {
 }
 
 /// The table. `T` is a waiter for a durable change.
+#[derive(Clone)]
 pub(super) struct RecordTable<T> {
     layout: Layout,
     id: [u8; 16],

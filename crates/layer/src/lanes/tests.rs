@@ -415,8 +415,12 @@ fn real_device_is_formatted_only_on_request() {
 
 #[test]
 fn preparing_writes_nothing_and_finishing_writes() {
-    let request =
-        StateOptions { format: Some(Format::IfAbsent), repair: Some(Repair::Overwrite), check_erased: true };
+    let request = StateOptions {
+        format: Some(Format::IfAbsent),
+        repair: Some(Repair::Overwrite),
+        check_erased: true,
+        ..StateOptions::default()
+    };
     let settings = [("channels", "2"), ("unit", "8KiB"), ("read-unit", "512B"), ("write-unit", "4KiB")];
     let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let small = layer("lanes", &settings).expect("they are settings");

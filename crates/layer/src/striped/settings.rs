@@ -142,6 +142,10 @@ impl Plan for Settings {
         Ok(self.over(below)?.1)
     }
 
+    fn divides_units(&self) -> bool {
+        true
+    }
+
     fn prepare(&self, inner: Stack, _: StateOptions) -> Result<Prepared, LayerError> {
         let settings = *self;
         settings.over(inner.info())?;

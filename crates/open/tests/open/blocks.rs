@@ -1,7 +1,8 @@
 //! Blocks on files, simulated devices and failing devices, by their specs.
 
-use flashlane_base::Seed;
+use flashlane_base::{Instant, Seed};
 use flashlane_block::{FormatError, GetError, GetFailure, OpenError as BlockOpenError, StoreError};
+use flashlane_device::{Buffer, DataDevice, Device, Lane, Request, UnitState};
 use flashlane_open::{Access, AnyBlockStore, BlocksError, Consent, NewStore, OpenError, OpenOptions};
 use flashlane_store::{KeyValueStore, StoreOptions};
 use std::collections::BTreeMap;
@@ -93,6 +94,31 @@ fn blocks_on_striped_lanes_need_the_same_stripes() {
     let mut store =
         OpenOptions::new().open_blocks(&spec("striped(", ""), Access::ReadOnly).expect("unchanged");
     compare(&mut store, &stored);
+}
+
+/// Any bytes begin a part of a striped unit: lanes below stripes are not opened as those whose units begin with headers.
+#[test]
+fn remains_in_a_part_of_a_striped_unit_are_no_damage() {
+    let folder = folder();
+    let lanes = format!("lanes({})", folder.path().join("flash").display());
+    let spec = format!("striped({lanes},lanes=2)");
+    let made = spec.replace("flash)", "flash,channels=4,unit=256KiB)");
+    drop(OpenOptions::new().create(16 * MIB).format_blocks(&made).expect("a new file"));
+    let consent = Consent::DestroyUsed(folder.path().join("flash"));
+    let mut opened = OpenOptions::new().consent(consent).open_data(&lanes).expect("the lanes below");
+    let (device, unit_bytes) = (&mut opened.device, 256 << 10);
+    let erased = |unit: &u64| device.unit(Lane(0), *unit).is_some_and(|unit| unit.state == UnitState::ERASED);
+    let at = (0..).find(erased).expect("most are erased") * unit_bytes;
+    let bytes = Buffer::from_slice(&vec![9; unit_bytes as usize]);
+    device.submit_with(Request::write(1, at, unit_bytes), bytes).expect("it is erased");
+    device.reap(Instant::FAR, &mut Vec::new());
+    device.submit(Request::erase(2, at, unit_bytes)).expect("it is written");
+    device.reap(Instant::FAR, &mut Vec::new());
+    drop(opened);
+    for (spec, damaged) in [(&spec, 0), (&lanes, 1)] {
+        let opened = OpenOptions::new().check_erased(true).open_data(spec).expect("lanes");
+        assert_eq!(opened.device.counters().get("units_overwritten"), Some(damaged), "{spec}");
+    }
 }
 
 /// The store waits on the files of both at once.

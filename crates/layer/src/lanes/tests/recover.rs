@@ -41,7 +41,7 @@ fn used() -> Lanes<Memory> {
 
 fn in_shape<D: DataDevice>(device: D, repair: Repair, shape: Option<Shape>) -> Result<Lanes<D>, LanesError> {
     let recovery = RecoverOptions { shape, looks_for_blocks: true };
-    Lanes::open_if(device, repair, true, recovery, |_| Ok(()))
+    Lanes::open_if(device, repair, ErasedCheck::Units, recovery, |_| Ok(()))
 }
 
 #[test]
