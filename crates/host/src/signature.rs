@@ -429,11 +429,14 @@ fn pe(ends: &Ends) -> Option<Signature> {
     (ends.has(0, b"MZ") && ends.has(at, b"PE\0\0")).then(|| plain("PE program", at))
 }
 
-/// Flashlane's own data: the superblock of lanes at either end, the header of a store's log, or a header (of a block or
-/// of the blocks' superblock) where a unit may begin. Deleted blocks match too, because deletion moves no bytes.
+/// Flashlane's own data: the superblock of lanes at either end; the header of a store's log, or where it is lost a mark or
+/// a page of the log; or a header (of a block or of the blocks' superblock) where a unit may begin. Deleted blocks match
+/// too, because deletion moves no bytes.
 fn own(ends: &Ends) -> Option<Signature> {
     const LANES: &[u8] = b"flashlane lanes\0";
     const LOG: &[u8] = b"flashkvh";
+    // Their version is at byte 12.
+    const LOG_PAGES: [&[u8]; 2] = [b"flashend", b"flashlog"];
     let copy = (ends.length_bytes / OWN_STEP_BYTES * OWN_STEP_BYTES).checked_sub(OWN_STEP_BYTES);
     if let Some(at) = [Some(0), copy].into_iter().flatten().find(|&at| ends.has(at, LANES)) {
         return Some(plain(OWN_LANES, at));
@@ -450,8 +453,15 @@ fn own(ends: &Ends) -> Option<Signature> {
         (from.next_multiple_of(OWN_STEP_BYTES)..from.saturating_add(length as u64))
             .step_by(OWN_STEP_BYTES as usize)
     };
-    let mut places = steps(0, ends.head.len()).chain(steps(ends.tail_at, ends.tail.len()));
-    places.find(is_header).map(|at| plain(OWN_BLOCKS, at))
+    let places = || steps(0, ends.head.len()).chain(steps(ends.tail_at, ends.tail.len()));
+    if let Some(at) = places().find(is_header) {
+        return Some(plain(OWN_BLOCKS, at));
+    }
+    let is_of_log = |at: &u64| {
+        let begins = LOG_PAGES.iter().any(|magic| ends.has(*at, magic));
+        begins && ends.u32(*at + 12) == Some(1)
+    };
+    places().find(is_of_log).map(|at| plain(OWN_LOG, at))
 }
 
 #[cfg(test)]

@@ -64,6 +64,10 @@ fn every_computed_signature_is_found() {
         ("Flashlane lanes", vec![((last & !4095) - 4096, b"flashlane lanes\0")]),
         ("Flashlane blocks", vec![(12_288, header)]),
         ("Flashlane blocks", vec![(1 << 20, header)]),
+        ("log of a Flashlane store", vec![(4096, b"flashkvh")]),
+        // Both copies of its header are lost.
+        ("log of a Flashlane store", vec![(8192, b"flashend"), (8204, &[1, 0, 0, 0])]),
+        ("log of a Flashlane store", vec![(16_384, b"flashlog"), (16_396, &[1, 0, 0, 0])]),
         ("MBR partition table", vec![(446, &entry(0x83)), (510, b"\x55\xaa")]),
     ] {
         let found = look(&image_with(LENGTH, &marks));
@@ -101,8 +105,9 @@ fn zeros_noise_and_near_matches_have_no_signature() {
         assert_eq!(look(&noise), [], "seed {seed}");
     }
     // Text about blocks, a header where no unit begins, a compressed file of an unknown kind, an incomplete `ustar`.
-    let marks: [(u64, &[u8]); 4] = [
+    let marks: [(u64, &[u8]); 5] = [
         (4096, b"FLBLOCKS are"),
+        (4096, b"flashlog of a camera"),
         (8000, b"FLBLOCKS\x01\0\0\0\x02\0\0\0"),
         (0, b"\x1f\x8b\x08\xff"),
         (257, b"ustar is"),

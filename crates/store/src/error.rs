@@ -142,8 +142,8 @@ pub enum OpenError {
         /// The newest supported.
         known: u32,
     },
-    /// Both copies of the log's header are damaged.
-    #[error("'{device}' holds a log, and both copies of its header are damaged")]
+    /// Both copies of the log's header are damaged or overwritten.
+    #[error("'{device}' holds the log of a store, and both copies of its header are damaged or overwritten")]
     LogHeaderDamaged {
         /// The device's name.
         device: String,

@@ -64,6 +64,8 @@ impl fmt::Display for Loss {
         let missing = self.missing.as_ref().map(ToString::to_string);
         let stated = self.stated.as_ref().map(|stated| format!("a salvage gave up {stated}"));
         let all: Vec<String> = [held, missing, stated].into_iter().flatten().collect();
-        write!(f, "{}: keys are missing or have older values", all.join(", and "))
+        let is_uncertain = all.len() == 1 && matches!(self.missing, Some(OpenError::LogMarksDamaged { .. }));
+        let are = if is_uncertain { "may be" } else { "are" };
+        write!(f, "{}: keys {are} missing or have older values", all.join(", and "))
     }
 }

@@ -182,6 +182,13 @@ fn refusals_without_a_log_say_how_to_go_on() {
     let mut bytes = whole;
     bytes[..8192].fill(0);
     fs::write(&log, bytes).unwrap();
+    let parts = ["holds the log of a store", "both copies of its header", "a copy of device and log"];
+    kept.refused(1, "get", &["key"], &parts);
+    // Nor is it taken for other data that --destroy-data alone gives up.
+    let made = kept.spec.replace("flash", "other").replace(')', ",channels=4,unit=64KiB)");
+    let create = ["store", "create", &made, "--create", "4MiB", "--log", text(&log), "--destroy-data"];
+    refused(2, &create, &["log of a Flashlane store", "--really-log"]);
+    fs::write(&log, [b'x'; 64 << 10]).unwrap();
     let parts = ["holds no log of a store", "has the blocks of one", "--log LOG", "a copy of device and log"];
     kept.refused(2, "get", &["key"], &parts);
 }
@@ -317,6 +324,37 @@ fn loss_of_the_end_of_a_closed_log_is_told() {
     assert_eq!((ended.status, ended.stdout.as_str()), (1, "a\n"), "{}", ended.stderr);
     assert!(ended.stderr.contains("keys are missing"), "{}", ended.stderr);
     assert!(fs::read(&log).unwrap() == bytes, "nothing is written");
+}
+
+/// A damaged byte in place of zeros is no other data. More of them refuse writes, and lose no key.
+#[test]
+fn damaged_byte_behind_a_mark_of_the_log_refuses_no_write() {
+    let kept = Kept::new("4MiB");
+    kept.store("put", &["a", "--value", "1"]);
+    let log = kept.dir.path().join("flash.log");
+    let change = |places: [usize; 2]| {
+        let mut bytes = fs::read(&log).unwrap();
+        places.into_iter().for_each(|at| bytes[at] = 0x10);
+        fs::write(&log, bytes).unwrap();
+    };
+    // Each in one of the marks.
+    change([8192 + 100, 12_288 + 4000]);
+    assert!(kept.store("stat", &[]).starts_with("Verdict: sound"));
+    assert_eq!(kept.store("get", &["a"]), "1");
+    kept.store("put", &["b", "--value", "2"]);
+    change([8192 + 100, 8192 + 101]);
+    assert_eq!(kept.store("get", &["a"]), "1");
+    let first = [format!("other data is in the log '{}': 4 KiB", text(&log)), "--destroy-data".into()];
+    let first = first.each_ref().map(String::as_str);
+    kept.refused(2, "put", &["c", "--value", "3"], &first);
+    let verdict = kept.store("stat", &[]);
+    assert!(first.iter().all(|part| verdict.lines().next().unwrap().contains(part)), "{verdict}");
+    let shown = flashlane(&["store", "salvage", &kept.spec]);
+    assert!(shown.status == 1 && shown.stdout.starts_with("Verdict: no key is lost"), "{}", shown.stdout);
+    assert!(!shown.stdout.contains("Go back to a copy"), "{}", shown.stdout);
+    assert!(kept.store("salvage", &["--destroy-data"]).contains("Nothing of the store is lost"));
+    kept.store("put", &["c", "--value", "3"]);
+    assert_eq!(kept.store("scan", &[]), "a\nb\nc\n");
 }
 
 /// Salvages a damaged store as its messages say, and returns the keys that are left. What is lost is told until it is

@@ -5,7 +5,8 @@
 //! where another sector is torn, and what follows is whitened ([`super::page`]): its bytes are spread as random ones.
 //! Anything else was written by another program. It is kept, and nothing is written, until its owner gives it up.
 //!
-//! A page of other data is taken for a torn one where each of its sectors is zeros or spread as random bytes, as
+//! A single byte of a page that differs from zero is damage, as in the records of lanes and the superblock of blocks. A
+//! page of other data is taken for a torn one where each of its sectors is zeros or spread as random bytes, as
 //! compressed or encrypted data is: no bytes in a sector say whose they are. Within a sector that is spread, text and
 //! data of few values are found from [`TEXT_MIN`] and [`WINDOW_BYTES`] bytes on.
 
@@ -16,6 +17,8 @@ use std::ops::Range;
 
 /// Bytes of which a power cut leaves a mixture.
 const SECTOR_BYTES: usize = 512;
+/// Number of bytes of a page that may be wrong in place of zeros, as those of a damaged medium.
+const WRONG_BYTES_MAX: usize = 1;
 /// Least number of different bytes in a sector of random ones. These have 256 * (1 - (255/256)^512) = 221 on average,
 /// with a standard deviation below 6: fewer come once in 10^17 sectors. A sector of text has below 100.
 const SPREAD_MIN: usize = 170;
@@ -81,8 +84,10 @@ pub(super) fn is_foreign_mark(bytes: &[u8], store: u128) -> bool {
 /// Returns whether bytes behind a head of this length have other data.
 fn is_foreign(bytes: &[u8], head: Option<usize>) -> bool {
     let (first, others) = bytes.split_at(bytes.len().min(SECTOR_BYTES));
-    let is_torn = |sector: &[u8]| is_blank(sector) || is_spread(sector);
-    !is_torn(&first[head.unwrap_or(0)..]) || !others.chunks(SECTOR_BYTES).all(is_torn)
+    let sectors = std::iter::once(&first[head.unwrap_or(0)..]).chain(others.chunks(SECTOR_BYTES));
+    let not_torn = sectors.filter(|sector| !is_blank(sector) && !is_spread(sector));
+    let wrong = not_torn.map(|sector| sector.iter().filter(|&&byte| byte != 0).count());
+    wrong.sum::<usize>() > WRONG_BYTES_MAX
 }
 
 fn is_blank(bytes: &[u8]) -> bool {
@@ -163,7 +168,19 @@ mod tests {
         let mut sound = mark::encode(&layout, 7, 3).as_slice().to_vec();
         assert!(!is_foreign_mark(&sound, 7));
         sound[100] = b'm';
-        assert!(is_foreign_mark(&sound, 7), "a byte behind a mark");
+        assert!(!is_foreign_mark(&sound, 7), "a damaged byte behind a mark");
+        for at in [40, 101, 511, 512, 4095] {
+            let mut mark = sound.clone();
+            mark[at] = b'y';
+            assert!(is_foreign_mark(&mark, 7), "two bytes behind a mark, at 100 and {at}");
+        }
+        for at in [0, 511, 512, 4095] {
+            let mut blank = vec![0; 4096];
+            blank[at] = 0x10;
+            assert!(!is_foreign_page(&blank, 7), "a damaged byte at {at}");
+            blank[2000] = 0x10;
+            assert!(is_foreign_page(&blank, 7), "two bytes at {at} and 2000");
+        }
         for at in [0, 7, 100, 441, 4025] {
             let mut page = torn.clone();
             page[at..at + 71].iter_mut().enumerate().for_each(|(nth, byte)| *byte = 128 + (nth % 30) as u8);

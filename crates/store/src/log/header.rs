@@ -330,8 +330,21 @@ pub(crate) fn read_header<L: DataDevice>(device: &mut L) -> Result<FoundHeader, 
     }
     Err(match newer {
         Some(found) => OpenError::NewerLog { device: name, found, known: VERSION },
-        None if is_ours => OpenError::LogHeaderDamaged { device: name },
+        None if is_ours || has_pages(device, page) => OpenError::LogHeaderDamaged { device: name },
         None => OpenError::NoLog { device: name },
+    })
+}
+
+/// Returns whether marks or pages of a log stand where they do behind a header.
+fn has_pages<L: DataDevice>(device: &mut L, page: u64) -> bool {
+    let places = (2 * HEADER_PAGES_MAX + MARKS + 1).min(device.info().capacity_bytes / page);
+    (0..places).any(|place| {
+        let request = Request::read(0, place * page, page);
+        let found = execute(device, request, Some(Buffer::zeroed(page as usize))).ok().flatten();
+        found.is_some_and(|found| {
+            let found = found.as_slice();
+            super::mark::has_magic(found) || super::page::has_magic(found)
+        })
     })
 }
 

@@ -66,6 +66,11 @@ pub(super) fn begins_as_mark(bytes: &[u8], store: u128) -> bool {
     super::page::begins_as(bytes, MAGIC, VERSION, store)
 }
 
+/// Returns whether bytes begin as a mark of any log.
+pub(super) fn has_magic(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC.to_le_bytes())
+}
+
 /// Returns the page that a mark of this store names.
 fn decode(bytes: &[u8], store: u128) -> Option<u64> {
     let mut reader = Reader::new(bytes);

@@ -42,6 +42,11 @@ pub(super) fn begins_as_page(bytes: &[u8], store: u128) -> bool {
     begins_as(bytes, MAGIC, VERSION, store)
 }
 
+/// Returns whether bytes begin as a page of any log.
+pub(super) fn has_magic(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC.to_le_bytes())
+}
+
 /// Returns whether bytes begin with this magic, or have this version and store behind the checksum that follows it.
 pub(super) fn begins_as(bytes: &[u8], magic: u64, version: u32, store: u128) -> bool {
     let identity = [&version.to_le_bytes()[..], &store.to_le_bytes()].concat();

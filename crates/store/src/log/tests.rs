@@ -250,6 +250,26 @@ fn append_durably(log: &mut Log<MemoryDisk>, sequences: std::ops::RangeInclusive
     }
 }
 
+/// It is the log of a store all the same, whatever stands in place of its header.
+#[test]
+fn log_without_its_header_is_told_from_other_data() {
+    let mut log = create(20, 1);
+    append_durably(&mut log, 1..=3);
+    let whole = after_a_power_cut(&log);
+    // Of the rest there are the marks, or the pages.
+    for gone in [0..8192, 0..16_384] {
+        for fill in [0, b'x'] {
+            let mut disk = whole.clone();
+            disk.bytes_mut()[gone.clone()].fill(fill);
+            let error = open(disk).map(drop);
+            assert!(matches!(error, Err(OpenError::LogHeaderDamaged { .. })), "{gone:?}: {error:?}");
+        }
+    }
+    let mut disk = whole;
+    disk.bytes_mut().fill(b'x');
+    assert!(matches!(open(disk).map(drop), Err(OpenError::NoLog { .. })));
+}
+
 /// Writes both copies of the header as version 1 does: without the length of the ring.
 fn write_header_of_version_1(disk: &mut MemoryDisk) {
     let mut fields = 9u128.to_le_bytes().to_vec();

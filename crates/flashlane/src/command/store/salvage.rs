@@ -53,6 +53,14 @@ pub fn salvage(place: &Place, options: SalvageOptions) -> Result<Status, Failure
         ))?;
         return Ok(Status::Failed);
     }
+    if !options.destroy_data && damage.is_none_of_blocks() {
+        print(&format!(
+            "Verdict: no key is lost, but other data in the log keeps the store from writing\n{}Nothing was changed. Copy that data \
+             if it is needed; 'flashlane store salvage {device} --destroy-data' erases it, and the store takes writes\n",
+            found(&damage)
+        ))?;
+        return Ok(Status::Failed);
+    }
     if !options.destroy_data {
         print(&format!(
             "Verdict: damaged\n{}Nothing was changed. Go back to a copy of device and log; if there is none, 'flashlane store \
@@ -121,10 +129,8 @@ fn found(damage: &Damage) -> String {
     }
     missing.iter().for_each(|missing| text += &format!("{missing}\n"));
     if let Some(LogOverwritten { offset_bytes, bytes }) = log {
-        text += &format!(
-            "Other data: {} in the log, the first at byte {offset_bytes}; writes are refused, and a salvage erases it\n",
-            exact_bytes(*bytes)
-        );
+        text +=
+            &format!("Other data: {} in the log, the first at byte {offset_bytes}; a salvage erases it\n", exact_bytes(*bytes));
     }
     text
 }
