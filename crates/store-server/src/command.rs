@@ -173,6 +173,12 @@ pub fn unknown_subcommand(request: &Request) -> CommandError {
     CommandError::Other(format!("ERR unknown subcommand '{own}'. Try {} HELP.", name.to_uppercase()))
 }
 
+/// Returns the error of a subcommand with another number of arguments, in the words of Redis.
+pub fn wrong_arity(request: &Request) -> CommandError {
+    let [name, own] = [0, 1].map(|nth| String::from_utf8_lossy(request.arg(nth)).to_lowercase());
+    CommandError::Other(format!("ERR wrong number of arguments for '{name}|{own}' command"))
+}
+
 /// Returns an argument that must be an integer.
 pub fn integer(text: &[u8]) -> Result<i64, CommandError> {
     parse_integer(text).ok_or(CommandError::NoInteger)

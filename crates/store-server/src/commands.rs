@@ -3,6 +3,7 @@
 mod connection;
 mod float;
 mod hashes;
+mod help;
 mod keys;
 mod server;
 mod strings;

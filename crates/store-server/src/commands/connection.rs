@@ -1,6 +1,7 @@
 //! The connection: handshake, password, name.
 
-use crate::command::{CommandError, Context, Kind, REDIS_VERSION, Spec, is, unknown_subcommand};
+use super::help;
+use crate::command::{CommandError, Context, Kind, REDIS_VERSION, Spec, is, unknown_subcommand, wrong_arity};
 use crate::password;
 use crate::protocol::{Request, parse_integer};
 use crate::reply::Reply;
@@ -201,10 +202,9 @@ fn client(context: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Re
             reply.ok();
         }
         (b"setinfo" | b"setname" | b"getname" | b"id" | b"info" | b"no-evict", _) => {
-            let name = String::from_utf8_lossy(&subcommand).into_owned();
-            let text = format!("ERR wrong number of arguments for 'client|{name}' command");
-            return Err(CommandError::Other(text));
+            return Err(wrong_arity(request));
         }
+        (b"help", _) => return help::reply(help::CLIENT, request, reply),
         (b"reply" | b"kill" | b"pause" | b"unpause" | b"tracking" | b"unblock", _) => {
             let name = String::from_utf8_lossy(request.arg(1)).to_uppercase();
             return Err(CommandError::Other(format!("ERR CLIENT {name} is not supported by this server")));

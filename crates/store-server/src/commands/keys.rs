@@ -1,7 +1,8 @@
 //! Keys, whatever their values.
 
+use super::help;
 use crate::cells::Keys;
-use crate::command::{CommandError, Kind, Spec, always, integer, is, unknown_subcommand};
+use crate::command::{CommandError, Kind, Spec, always, integer, is, unknown_subcommand, wrong_arity};
 use crate::jobs::Job;
 use crate::protocol::{Request, parse_integer};
 use crate::reply::Reply;
@@ -265,8 +266,11 @@ fn rename(keys: &mut Keys<'_>, request: &Request) -> Result<(), CommandError> {
 }
 
 fn object(keys: &mut Keys<'_>, request: &Request, reply: &mut Reply) -> Result<(), CommandError> {
-    if !is(request.arg(1), "encoding") || request.len() != 3 {
-        return Err(unknown_subcommand(request));
+    match () {
+        () if help::is_wanted(request) => return help::reply(help::OBJECT, request, reply),
+        () if !is(request.arg(1), "encoding") => return Err(unknown_subcommand(request)),
+        () if request.len() != 3 => return Err(wrong_arity(request)),
+        () => {}
     }
     match keys.get(request.arg(2)).map(|entry| &entry.value) {
         None => reply.null(),
@@ -282,8 +286,11 @@ fn object(keys: &mut Keys<'_>, request: &Request, reply: &mut Reply) -> Result<(
 
 /// Replies how many bytes a key and its value have.
 fn memory(keys: &mut Keys<'_>, request: &Request, reply: &mut Reply) -> Result<(), CommandError> {
-    if !is(request.arg(1), "usage") || request.len() < 3 {
-        return Err(unknown_subcommand(request));
+    match () {
+        () if help::is_wanted(request) => return help::reply(help::MEMORY, request, reply),
+        () if !is(request.arg(1), "usage") => return Err(unknown_subcommand(request)),
+        () if request.len() < 3 => return Err(wrong_arity(request)),
+        () => {}
     }
     let key = request.arg(2);
     match keys.get(key).map(|entry| &entry.value) {

@@ -1,7 +1,8 @@
 //! The server: what it is, how it does, and its end.
 
+use super::help;
 use crate::command::{
-    CommandError, Context, Kind, REDIS_VERSION, Spec, find, integer, is, unknown_subcommand,
+    CommandError, Context, Kind, REDIS_VERSION, Spec, find, integer, is, unknown_subcommand, wrong_arity,
 };
 use crate::glob;
 use crate::info;
@@ -97,11 +98,8 @@ fn config(context: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Re
                 String::from_utf8_lossy(name)
             )));
         }
-        b"get" | b"resetstat" => {
-            let name = String::from_utf8_lossy(request.arg(1)).to_lowercase();
-            let text = format!("ERR wrong number of arguments for 'config|{name}' command");
-            return Err(CommandError::Other(text));
-        }
+        b"get" | b"resetstat" => return Err(wrong_arity(request)),
+        b"help" => return help::reply(help::CONFIG, request, reply),
         _ => return Err(unknown_subcommand(request)),
     }
     Ok(())
@@ -167,6 +165,7 @@ fn command(context: &mut Context<'_>, request: &Request, reply: &mut Reply) -> R
                 );
             }
         }
+        Some(b"help") => return help::reply(help::COMMAND, request, reply),
         Some(_) => return Err(unknown_subcommand(request)),
     }
     Ok(())

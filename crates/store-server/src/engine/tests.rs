@@ -97,6 +97,43 @@ fn tables_of_a_burst_of_commands_shrink() {
 }
 
 #[test]
+fn help_lists_the_subcommands_that_there_are() {
+    let mut engine = engine();
+    let client = connect(&mut engine);
+    for (name, first) in [
+        ("CLIENT", "GETNAME"),
+        ("COMMAND", "(no subcommand)"),
+        ("CONFIG", "GET <pattern>"),
+        ("MEMORY", "USAGE <key> [SAMPLES <count>]"),
+        ("OBJECT", "ENCODING <key>"),
+    ] {
+        let help = call(&mut engine, client, &format!("{name} Help"));
+        let lines: Vec<&str> = help.split("|+").collect();
+        assert_eq!(lines[0], format!("*{}", lines.len() - 1), "{help}");
+        assert_eq!(lines[1], format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
+        assert_eq!((lines[2], lines[lines.len() - 2]), (first, "HELP"));
+        for pair in lines[2..].chunks(2) {
+            assert!(pair[1].starts_with("    ") && pair[1].ends_with('.'), "{pair:?}");
+            let subcommand = pair[0].split(' ').next().unwrap();
+            if !pair[0].starts_with('(') {
+                let answer = call(&mut engine, client, &format!("{name} {subcommand}"));
+                assert!(!answer.contains("unknown subcommand"), "{name} {subcommand}: {answer}");
+            }
+        }
+        let wrong = format!("-ERR wrong number of arguments for '{}|help' command", name.to_lowercase());
+        expect(&mut engine, client, &format!("{name} HELP x"), &wrong);
+        let unknown = format!("-ERR unknown subcommand 'NONE'. Try {name} HELP.");
+        expect(&mut engine, client, &format!("{name} NONE"), &unknown);
+    }
+    expect(
+        &mut engine,
+        client,
+        "OBJECT ENCODING\nMEMORY USAGE",
+        "-ERR wrong number of arguments for 'object|encoding' command|-ERR wrong number of arguments for 'memory|usage' command",
+    );
+}
+
+#[test]
 fn cache_answers_without_the_store() {
     for (options, reads) in [(ServerOptions::default(), 0), (without_cache(), 5)] {
         let mut engine = engine_with(1, options);
