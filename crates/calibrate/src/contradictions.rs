@@ -7,7 +7,8 @@ use flashlane_base::units::exact_bytes;
 const AGREE: f64 = 0.1;
 
 /// Returns the measurements that contradict each other, each in a sentence: two values of one number, percentiles out
-/// of order, and a mean and a rate that cannot both hold with as many requests in flight (Little's law).
+/// of order, a percentile that its share of requests would take above the mean, and a mean and a rate that cannot both
+/// hold with as many requests in flight (Little's law).
 pub(crate) fn contradictions(rows: &[Measurement]) -> Vec<String> {
     let mut found = Vec::new();
     for (at, row) in rows.iter().enumerate() {
@@ -23,6 +24,12 @@ pub(crate) fn contradictions(rows: &[Measurement]) -> Vec<String> {
                 {
                     found.push(format!("{} are out of order", pair()));
                 }
+                (Quantity::Mean, Quantity::Percentile(percent)) => {
+                    found.extend(tail(row, other, percent));
+                }
+                (Quantity::Percentile(percent), Quantity::Mean) => {
+                    found.extend(tail(other, row, percent));
+                }
                 (Quantity::Mean, Quantity::Rate) => found.extend(little(row, other)),
                 (Quantity::Rate, Quantity::Mean) => found.extend(little(other, row)),
                 _ => {}
@@ -30,6 +37,24 @@ pub(crate) fn contradictions(rows: &[Measurement]) -> Vec<String> {
         }
     }
     found
+}
+
+/// Compares a mean with the part of it that the requests beyond a percentile make up.
+fn tail(mean: &Measurement, percentile: &Measurement, percent: f64) -> Option<String> {
+    let least = percentile.value * (1.0 - percent / 100.0);
+    (least > mean.value * (1.0 + AGREE)).then(|| {
+        format!(
+            "{} and {} cannot both be: the requests beyond the percentile alone make the mean {} times as long",
+            mean.name(),
+            percentile.name(),
+            round_to_two(least / mean.value)
+        )
+    })
+}
+
+/// Formats a ratio with two significant digits.
+fn round_to_two(ratio: f64) -> String {
+    if ratio < 10.0 { format!("{ratio:.1}") } else { format!("{ratio:.0}") }
 }
 
 /// Compares a mean and a rate with the requests in flight.

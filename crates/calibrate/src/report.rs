@@ -25,14 +25,19 @@ pub fn result_of(measurements: &str, start: &Start, rows: &[Measurement], fit: &
     let predictions = numbers.map(|((row, &predicted), &kept_back)| prediction(row, predicted, kept_back));
     let mut warnings = Vec::new();
     if !fit.kept_back.contains(&true) {
+        let all = match rows.len() {
+            1 => "the only measurement was".to_owned(),
+            count => format!("all {count} measurements were"),
+        };
         let message = format!(
-            "all {} measurements were fitted, so that nothing says how well others are predicted; measurements of more \
-             workloads are needed to keep some back",
-            rows.len()
+            "{all} fitted, so that nothing says how well others are predicted; measurements of more workloads are needed \
+             to keep some back"
         );
         warnings.push(Warning::new("nothing-kept-back", message));
     }
     let predictions: Vec<PredictionRow> = predictions.collect();
+    warnings.extend(about_fitted(&predictions));
+    warnings.extend(about_constants(&fit.constants));
     warnings.extend(about_kept_back(&predictions));
     CalibrationResult {
         schema: CALIBRATION_SCHEMA.into(),
@@ -47,6 +52,43 @@ pub fn result_of(measurements: &str, start: &Start, rows: &[Measurement], fit: &
         figures: Vec::new(),
         machine: None,
     }
+}
+
+/// Error of the predictions of what was fitted, in the mean, above which the twin is not one of what was measured.
+const FITTED_ERROR_MAX: f64 = 0.2;
+
+/// Warns where the twin does not have what it was fitted to, with the measurement that it misses most.
+fn about_fitted(predictions: &[PredictionRow]) -> Option<Warning> {
+    let fitted: Vec<&PredictionRow> = predictions.iter().filter(|row| !row.kept_back).collect();
+    let mean = fitted.iter().map(|row| row.error_share.abs()).sum::<f64>() / fitted.len().max(1) as f64;
+    let factor = |row: &PredictionRow| (row.predicted / row.measured).ln().abs();
+    let worst = fitted.into_iter().max_by(|one, other| factor(one).total_cmp(&factor(other)))?;
+    (mean > FITTED_ERROR_MAX).then(|| {
+        let PredictionRow { place, quantity, workload, .. } = worst;
+        let message = format!(
+            "the twin misses what it was fitted to by {:.0}% in the mean, so that it is none of what was measured; most by \
+             {place}, {quantity} of {workload}, which it predicts as {:.2} of what was measured. Check the measurements and \
+             their units, or start from a profile that is more like the drive",
+            mean * 100.0,
+            worst.predicted / worst.measured
+        );
+        Warning::new("fit-misses-measurements", message)
+    })
+}
+
+/// Warns where no constant follows from the measurements, with what would be missing for that.
+fn about_constants(constants: &[Constant]) -> Option<Warning> {
+    let is_fixed = |constant: &Constant| constant.error.is_some_and(|error| error < OPEN);
+    let unused = constants.iter().filter(|constant| constant.error.is_none()).count();
+    (!constants.iter().any(is_fixed)).then(|| {
+        let message = format!(
+            "no constant follows from the measurements: they leave {} open, and {unused} have no effect on them. Missing are \
+             means of reads and writes of a page at depth 1, rates with many requests in flight, and bandwidths of \
+             large requests",
+            constants.len() - unused
+        );
+        Warning::new("nothing-follows", message)
+    })
 }
 
 /// Error of the predictions kept back, in the mean, above which the fit is doubted. Published simulators of SSDs are

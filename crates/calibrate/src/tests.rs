@@ -2,7 +2,7 @@
 
 use crate::contradictions::contradictions;
 use crate::predict::Workloads;
-use crate::{Measurement, Options, Quantity, Start, calibrate, read};
+use crate::{Measurement, Options, Quantity, Start, calibrate, read, result_of};
 use flashlane_base::Seed;
 use flashlane_sim::profile::PROFILES;
 
@@ -99,14 +99,15 @@ fn contradictions_are_named() {
                 \"random-read,depth=4\",mean,100us\n\
                 \"random-read,depth=4\",mean,120us\n\
                 \"random-read,depth=4\",rate,10k/s\n\
-                \"random-read,depth=4\",p50,300us\n\
+                \"random-read,depth=4\",p50,210us\n\
                 \"random-read,depth=4\",p99,200us\n\
-                \"random-read,depth=8\",mean,5ms\n";
+                \"random-read,depth=8\",mean,5ms\n\
+                \"random-read,depth=8\",p99,10s\n";
     let rows = read(text).expect("it is valid");
     let refused = calibrate(&start(), &rows, &Options::default()).expect_err("they contradict each other");
     assert!(refused.to_string().ends_with("; remove the wrong ones"), "{refused}");
     let found = contradictions(&rows);
-    assert_eq!(found.len(), 4, "{found:?}");
+    assert_eq!(found.len(), 5, "{found:?}");
     assert!(found[0].starts_with("line 2: mean of ") && found[0].ends_with(" differ by 20%"), "{}", found[0]);
     assert!(
         found[1].contains("need 1.0 requests") && found[1].ends_with("and the workload has 4"),
@@ -118,6 +119,31 @@ fn contradictions_are_named() {
         "{}",
         found[3]
     );
+    // One request of a hundred takes 10 s or more.
+    assert!(found[4].contains("p99 of ") && found[4].ends_with("20 times as long"), "{}", found[4]);
+}
+
+#[test]
+fn fit_from_which_nothing_follows_is_warned_of() {
+    let warnings = |lines: &str| {
+        let rows = read(&format!("workload,quantity,value\n{lines}")).expect("it is valid");
+        let options = Options { requests: 300, jobs: 2, counts: false, keep_back: 0 };
+        let fit = calibrate(&start(), &rows, &options).expect("it fits");
+        result_of("drive.csv", &start(), &rows, &fit).warnings
+    };
+    let of = |lines: &str, code: &str| {
+        let found = warnings(lines).into_iter().find(|warning| warning.code.name() == code);
+        found.map(|warning| warning.message)
+    };
+    // A trim shows a command's time alone.
+    let trims = "\"random-trim,size=4k,depth=1\",mean,72us\n";
+    let message = of(trims, "nothing-follows").expect("no constant is fixed");
+    assert!(message.contains("at depth 1") && message.contains("bandwidths"), "{message}");
+    assert_eq!(of(trims, "fit-misses-measurements"), None);
+    // No drive does both.
+    let reads = "\"random-read,size=4k,depth=1\",mean,70us\n\"random-read,size=4k,depth=4\",rate,1/s\n";
+    let message = of(reads, "fit-misses-measurements").expect("the twin has other rates");
+    assert!(message.contains("line 3, rate of random-read") && message.contains("units"), "{message}");
 }
 
 #[test]
