@@ -21,15 +21,18 @@ pub use mounted::{MountError, Mounted, Unmounted};
 pub use queue::{Inbox, Outbox};
 pub use server::FuseServer;
 
+/// Sectors of a loop device on the file: the most that the kernel allows, a page. Drives whose units are smaller, as most
+/// simulated ones, have mapping units of as many bytes, and would read the rest of one for a write of less.
+const LOOP_SECTOR_BYTES: u32 = 4096;
+
 /// Returns commands that make a file system on the drive and mount it, one a line. `file` is its path as a shell reads
-/// it.
+/// it. The blocks of the file system have a sector at least: by itself mkfs takes smaller ones for a small drive.
 pub fn how_to_use(file: &str, export: &Export) -> String {
     if export.is_read_only {
         return format!("  losetup --find --show --read-only --direct-io=on {file}\n");
     }
-    // The kernel's loop device has sectors of 512 to 4096 bytes.
-    let sector_bytes = export.unit_bytes.clamp(512, 4096).next_power_of_two();
     format!(
-        "  mkfs.ext4 -q {file}\n  mount \"$(losetup --find --show --direct-io=on --sector-size {sector_bytes} {file})\" DIRECTORY\n"
+        "  mkfs.ext4 -q -b {LOOP_SECTOR_BYTES} {file}\n  mount \"$(losetup --find --show --direct-io=on --sector-size {LOOP_SECTOR_BYTES} \
+         {file})\" DIRECTORY\n"
     )
 }
