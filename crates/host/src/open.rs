@@ -221,7 +221,7 @@ impl OpenOptions {
             }
             match lock {
                 Lock::Busy if tries_left == 0 => {
-                    return Err(OpenError::Locked { path: self.path.clone(), real: target.real.clone() });
+                    return Err(self.locked(target));
                 }
                 // Exclusive open protects a block device, and each time that it is closed the device manager locks it.
                 // A file is surveyed anew, since whoever has locked it may store data.
@@ -237,6 +237,13 @@ impl OpenOptions {
             tries_left -= 1;
             std::thread::sleep(claim::PAUSE);
         }
+    }
+
+    /// Returns the refusal of a target that another process has locked.
+    fn locked(&self, target: &Target) -> OpenError {
+        let mut users = usage::survey(target).unwrap_or_default();
+        users.retain(|finding| matches!(finding, Finding::Open { .. }));
+        OpenError::Locked { path: self.path.clone(), real: target.real.clone(), users }
     }
 
     /// Refuses to write to a block device that would refuse each request.

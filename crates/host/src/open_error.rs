@@ -27,7 +27,11 @@ pub enum OpenError {
         found: &'static str,
     },
     /// The target looks like existing data.
-    #[error("{}\nrepeat its path with --really if all of it may be destroyed", refusal(path, real, findings))]
+    #[error(
+        "{}\n{}repeat its path with --really if all of it may be destroyed",
+        refusal(path, real, findings),
+        if has_users(findings) { "stop that use first, or " } else { "" }
+    )]
     Refused {
         /// As given.
         path: PathBuf,
@@ -55,12 +59,14 @@ pub enum OpenError {
         real: PathBuf,
     },
     /// Another process (such as a second Flashlane) has locked it.
-    #[error("{} is in use: another process has locked it; stop that use first", place(path, real))]
+    #[error("{} is in use: {}; stop that use first", place(path, real), users_named(users))]
     Locked {
         /// As given.
         path: PathBuf,
         /// The real path.
         real: PathBuf,
+        /// The processes that have it open, as far as they can be seen.
+        users: Vec<Finding>,
     },
     /// The file system does not support direct I/O, and buffered I/O was not allowed.
     #[error(
@@ -129,6 +135,20 @@ fn refusal(path: &Path, real: &Path, findings: &[Finding]) -> String {
         let _ = write!(text, "\n  - {finding}");
         text
     })
+}
+
+/// Returns whether a process has the target open.
+fn has_users(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| matches!(finding, Finding::Open { .. }))
+}
+
+/// Names the processes that may hold a lock.
+fn users_named(users: &[Finding]) -> String {
+    if users.is_empty() {
+        return "another process has locked it".to_owned();
+    }
+    let users: Vec<String> = users.iter().map(ToString::to_string).collect();
+    format!("another process has locked it, and {}", users.join(", and "))
 }
 
 /// Formats a path, with the real path where that differs.

@@ -275,7 +275,8 @@ fn open_address_requires_a_password() {
         &["stat", &device],
         &["put", &device, "a", "--value", "b"],
     ] {
-        refused(2, &[&["store"], words].concat(), &["stop that use first"]);
+        let process = format!("flashlane (process {})", child.id());
+        refused(2, &[&["store"], words].concat(), &["stop that use first", &process]);
     }
     child.kill().unwrap();
     child.wait().unwrap();
