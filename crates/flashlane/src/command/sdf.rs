@@ -75,10 +75,10 @@ enum Action {
         #[arg(value_parser = block_id)]
         id: u64,
         /// First byte to read
-        #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "0")]
+        #[arg(long, value_name = "BYTES", value_parser = bytes_of, default_value = "0")]
         offset: u64,
         /// Bytes to read; default: to the end of the block
-        #[arg(long, value_name = "BYTES", value_parser = bytes)]
+        #[arg(long, value_name = "BYTES", value_parser = bytes_of)]
         length: Option<u64>,
         /// New file to write instead of standard output; - for standard output
         #[arg(long, value_name = "FILE")]
@@ -208,7 +208,7 @@ impl From<PlacementName> for Placement {
 }
 
 /// Parses an offset or length in bytes; the unit is optional.
-fn bytes(text: &str) -> Result<u64, String> {
+pub fn bytes_of(text: &str) -> Result<u64, String> {
     text.parse().or_else(|_| parse_bytes(text).map_err(|error| error.to_string()))
 }
 
@@ -230,7 +230,7 @@ fn nonzero_count(text: &str) -> Result<NonZeroU32, String> {
 
 /// Parses a size of at least 1 byte.
 fn positive_bytes(text: &str) -> Result<u64, String> {
-    match bytes(text)? {
+    match bytes_of(text)? {
         0 => Err("allowed: at least 1 byte".into()),
         some => Ok(some),
     }

@@ -139,6 +139,15 @@ fn what_is_in_the_way_is_named() {
     file(&kept, "put", &["/d/f", text(&small)]);
     refused(&kept, 1, "get", &["/d/g"], &["there is no '/d/g'"]);
     refused(&kept, 1, "get", &["/d"], &["'/d' is a directory"]);
+    let copy = kept.dir.path().join("copy");
+    for offset in ["6", "1GiB"] {
+        let part = ["/d/f", "--offset", offset, "--output", text(&copy)];
+        refused(&kept, 1, "get", &part, &["'/d/f' has 5 B", "beyond its end", "up to 5 B"]);
+        assert!(!copy.exists(), "a file of no bytes from {offset}");
+    }
+    for (offset, found) in [("5", ""), ("4B", "l"), ("0", "small")] {
+        assert_eq!(file(&kept, "get", &["/d/f", "--offset", offset, "--length", "100"]), found);
+    }
     refused(&kept, 1, "put", &["/d", text(&small)], &["'/d' is a directory"]);
     refused(&kept, 1, "put", &["/x/y", text(&small)], &["there is no '/x'"]);
     refused(&kept, 1, "put", &["/d/f/y", text(&small)], &["'/d/f' is a file"]);

@@ -6,6 +6,7 @@ mod names;
 
 use super::device::{Place, failed as store_failed};
 use super::{DurabilityOption, PlaceOptions, new_file};
+use crate::command::sdf::bytes_of;
 use crate::failure::{Failure, Status};
 use crate::options::Format;
 use crate::suggest::quoted;
@@ -60,11 +61,11 @@ enum Action {
         /// New file to write instead of standard output; - for standard output
         #[arg(long, value_name = "FILE", alias = "out")]
         output: Option<PathBuf>,
-        /// Begin at this byte
-        #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "0B")]
+        /// First byte to read, at most the end of the file
+        #[arg(long, value_name = "BYTES", value_parser = bytes_of, default_value = "0")]
         offset: u64,
-        /// Maximum number of bytes
-        #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+        /// Maximum number of bytes; default: to the end of the file
+        #[arg(long, value_name = "BYTES", value_parser = bytes_of)]
         length: Option<u64>,
     },
     /// Write files to standard output, one after the other

@@ -129,8 +129,10 @@ fn found(damage: &Damage) -> String {
     }
     missing.iter().for_each(|missing| text += &format!("{missing}\n"));
     if let Some(LogOverwritten { offset_bytes, bytes }) = log {
-        text +=
-            &format!("Other data: {} in the log, the first at byte {offset_bytes}; a salvage erases it\n", exact_bytes(*bytes));
+        text += &format!(
+            "Other data: {} in the log, the first at byte {offset_bytes}; a salvage erases it\n",
+            exact_bytes(*bytes)
+        );
     }
     text
 }

@@ -8,9 +8,10 @@ use crate::command::sdf::counted;
 use crate::failure::{Failure, Status};
 use crate::output::{create_new, print};
 use anyhow::{Context, anyhow};
+use flashlane_base::units::exact_bytes;
 use flashlane_device::DataDevice;
 use flashlane_store::text::escape;
-use flashlane_store_files::{FileError, Files, Inode, Kind};
+use flashlane_store_files::{Attributes, FileError, Files, Inode, Kind};
 use flashlane_trace::is_standard_input;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -119,11 +120,14 @@ fn copy<D: DataDevice, L: DataDevice>(
     out.flush().map_err(NotCopied::Output)
 }
 
-/// Returns the inode of a file.
-fn file<D: DataDevice, L: DataDevice>(files: &mut Files<'_, D, L>, path: &OsStr) -> Result<Inode, Failure> {
+/// Returns the properties of a file.
+fn file<D: DataDevice, L: DataDevice>(
+    files: &mut Files<'_, D, L>,
+    path: &OsStr,
+) -> Result<Attributes, Failure> {
     let found = files.find(path.as_bytes()).map_err(failed)?;
     match found.kind {
-        Kind::File => Ok(found.inode),
+        Kind::File => Ok(found),
         Kind::Directory => Err(failed(FileError::Directory { name: shown(path) })),
     }
 }
@@ -138,7 +142,14 @@ pub fn get(
 ) -> Result<Status, Failure> {
     let mut store = open(place)?;
     let mut files = Files::open(&mut store).map_err(failed)?;
-    let inode = file(&mut files, path)?;
+    let Attributes { inode, length_bytes, .. } = file(&mut files, path)?;
+    if offset > length_bytes {
+        let [ends, given] = [length_bytes, offset].map(exact_bytes);
+        return Err(Failure::failed(anyhow!(
+            "'{}' has {ends}, and offset {given} is beyond its end; allowed: offsets up to {ends}",
+            shown(path)
+        )));
+    }
     let range = offset..offset.saturating_add(length);
     let Some(output) = output else {
         return shown_bytes(copy(&mut files, inode, range, &mut io::stdout().lock()));
@@ -166,7 +177,8 @@ pub fn cat(place: &Place, paths: &[OsString]) -> Result<Status, Failure> {
     let mut store = open(place)?;
     let mut files = Files::open(&mut store).map_err(failed)?;
     // All are looked up before any is written.
-    let inodes = paths.iter().map(|path| file(&mut files, path)).collect::<Result<Vec<_>, _>>()?;
+    let inode = |path: &OsString| file(&mut files, path).map(|found| found.inode);
+    let inodes = paths.iter().map(inode).collect::<Result<Vec<_>, _>>()?;
     let mut out = io::stdout().lock();
     shown_bytes(inodes.into_iter().try_for_each(|inode| copy(&mut files, inode, 0..u64::MAX, &mut out)))
 }
@@ -185,7 +197,7 @@ pub fn truncate(place: &Place, path: &OsStr, length: u64, level: Level) -> Resul
     let mut store = open_to_write(place, level)?;
     let mut files = Files::open(&mut store).map_err(failed)?;
     files.set_time(flashlane_host::calendar_ms());
-    let inode = file(&mut files, path)?;
+    let Attributes { inode, .. } = file(&mut files, path)?;
     files.set_length(inode, length).map_err(failed)?;
     store.store().settle();
     let bytes = counted(length, "byte", "bytes");
