@@ -2,7 +2,7 @@
 
 use flashlane_device::SubmitError;
 use flashlane_device::spec::SpecError;
-use flashlane_layer::LayerError;
+use flashlane_layer::{LanesError, LayerError};
 use flashlane_sim::{ConfigError, MakeError};
 use std::io;
 use std::path::PathBuf;
@@ -137,4 +137,15 @@ pub enum OpenError {
     /// The system provides no randomness for the id of new lanes.
     #[error("cannot get random bytes from the system: {0}")]
     Random(io::Error),
+}
+
+impl OpenError {
+    /// Returns whether a longer device would have been opened or formatted.
+    pub fn is_of_length(&self) -> bool {
+        matches!(
+            self,
+            Self::Layer(LayerError::Lanes(LanesError::TooSmall { .. }))
+                | Self::Real { error: flashlane_host::OpenError::TooSmall { .. }, .. }
+        )
+    }
 }

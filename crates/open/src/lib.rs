@@ -14,6 +14,7 @@
 
 mod blocks;
 mod error;
+mod length;
 mod open;
 mod options;
 mod own;
@@ -28,6 +29,7 @@ pub use blocks::{
 };
 pub use error::OpenError;
 pub use flashlane_host::{Change, Consent};
+pub use length::{file_length, least_length_for_blocks, least_length_for_store};
 pub use open::{Opened, create};
 pub use options::{Access, OpenOptions};
 pub use profile::{PROFILE_BYTES_MAX, config_named, is_profile_file, profile_fields, profile_text};

@@ -2,6 +2,7 @@
 
 use crate::blocks::{BlocksError, target_of_blocks};
 use crate::error::OpenError;
+use crate::length::{file_length, least_length_for_store};
 use crate::open::{Opened, create};
 use crate::options::{Access, OpenOptions};
 use crate::target::{IntoTarget, Target};
@@ -35,7 +36,7 @@ pub enum StoreSpecError {
     /// The devices cannot hold a store, or a write failed.
     #[error(transparent)]
     Create(#[from] CreateError),
-    /// A new file would be too short for a store.
+    /// A file is, or would be, too short for a store.
     #[error("{reason}. A file of {} is long enough for the store", exact_bytes(*least_bytes))]
     FileTooShort {
         /// What the length that was given is too short for.
@@ -90,6 +91,21 @@ pub struct NewStore {
     pub options: StoreOptions,
 }
 
+impl StoreSpecError {
+    /// Returns whether a longer device would have been taken.
+    fn is_of_length(&self) -> bool {
+        use flashlane_block::{FormatError, Unsuitable};
+        match self {
+            Self::Device(BlocksError::Device(error)) => error.is_of_length(),
+            Self::Create(CreateError::Blocks(FormatError::Unsuitable(Unsuitable::TooFewUnits {
+                ..
+            }))) => true,
+            Self::Create(CreateError::DeviceTooSmall { .. }) => true,
+            _ => false,
+        }
+    }
+}
+
 impl Default for NewStore {
     /// One slice, and a new file as the log.
     fn default() -> Self {
@@ -128,7 +144,7 @@ pub fn check_new_store(
     new: &NewStore,
 ) -> Result<(), StoreSpecError> {
     let needs = needs_of(device, length_bytes, new).map_err(|reason| {
-        match least_length(length_bytes, |length_bytes| needs_of(device, length_bytes, new).is_ok()) {
+        match least_length_for_store(device, length_bytes, new) {
             Some(least_bytes) => StoreSpecError::FileTooShort { reason: Box::new(reason), least_bytes },
             None => reason,
         }
@@ -142,26 +158,12 @@ pub fn check_new_store(
 }
 
 /// Returns what a store needs on a new file of this length.
-fn needs_of(device: &Target, length_bytes: u64, new: &NewStore) -> Result<Requirements, StoreSpecError> {
+pub(crate) fn needs_of(
+    device: &Target,
+    length_bytes: u64,
+    new: &NewStore,
+) -> Result<Requirements, StoreSpecError> {
     Ok(Requirements::new(&device.planned(length_bytes)?, &new.slices, &new.options)?)
-}
-
-/// Returns the least length in whole MiB above one that does not suit; `None` where none up to 1024 times it does.
-/// Requires: what is longer than one that suits, suits.
-fn least_length(short_bytes: u64, suits: impl Fn(u64) -> bool) -> Option<u64> {
-    const STEP: u64 = 1 << 20;
-    let short = short_bytes / STEP;
-    let long = (0..=10).map(|power| (short + 1) << power).find(|&long| suits(long * STEP))?;
-    // The greatest that does not suit, and one that does.
-    let (mut short, mut long) = (short, long);
-    while long - short > 1 {
-        let middle = short.midpoint(long);
-        match suits(middle * STEP) {
-            true => long = middle,
-            false => short = middle,
-        }
-    }
-    Some(long * STEP)
 }
 
 /// The log of a store that is being created, with its file if that is new.
@@ -229,7 +231,7 @@ impl OpenOptions {
         if let Some(length_bytes) = self.create_bytes {
             check_new_store(&target, &log, length_bytes, &new)?;
         }
-        self.creating(&target, |options| {
+        let created = self.creating(&target, |options| {
             let opened_log: RefCell<Option<NewLog>> = RefCell::default();
             // The last moment at which nothing is written.
             let accept = |info: &DeviceInfo| -> Result<(), StoreSpecError> {
@@ -249,6 +251,13 @@ impl OpenOptions {
                 file.is_kept = true;
             }
             Ok(store)
+        });
+        created.map_err(|reason: StoreSpecError| {
+            let length_bytes = file_length(&target).filter(|_| reason.is_of_length());
+            match length_bytes.and_then(|bytes| least_length_for_store(&target, bytes, &new)) {
+                Some(least_bytes) => StoreSpecError::FileTooShort { reason: Box::new(reason), least_bytes },
+                None => reason,
+            }
         })
     }
 

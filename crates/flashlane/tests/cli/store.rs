@@ -428,17 +428,32 @@ fn refused_creation_leaves_no_files() {
     let dir = tempfile::tempdir().unwrap();
     let spec = format!("lanes({},channels=1,unit=64KiB)", dir.path().join("flash").display());
     refused(2, &["store", "create", &spec, "--create", "1MiB"], &["room for 11 blocks", "at least 26"]);
+    let remove = || {
+        fs::remove_file(dir.path().join("flash")).unwrap();
+        _ = fs::remove_file(dir.path().join("flash.log"));
+    };
     // Lanes that cannot be, and a store that cannot be in them.
     for (shape, length) in [("channels=4,unit=64KiB", "512KiB"), ("channels=8,unit=1MiB", "2MiB")] {
         let shaped = spec.replace("channels=1,unit=64KiB", shape);
-        let ended = refused(2, &["store", "create", &shaped, "--create", length], &["is long enough"]);
-        let (_, named) = ended.stderr.split_once("A file of ").unwrap();
-        let least: u64 = named.split(' ').next().unwrap().parse().unwrap();
-        let length = format!("{}MiB", least - 1);
-        refused(2, &["store", "create", &shaped, "--create", &length], &["is long enough"]);
-        done(&["store", "create", &shaped, "--create", &format!("{least}MiB")]);
-        for name in ["flash", "flash.log"] {
-            fs::remove_file(dir.path().join(name)).unwrap();
+        for command in ["store create", "sdf format"] {
+            let words = [&command.split(' ').collect::<Vec<_>>()[..], &[&shaped]].concat();
+            let ended = refused(2, &[&words[..], &["--create", length]].concat(), &["is long enough"]);
+            let (_, named) = ended.stderr.split_once("A file of ").unwrap();
+            let least: u64 = named.split(' ').next().unwrap().parse().unwrap();
+            let length = format!("{}MiB", least - 1);
+            refused(2, &[&words[..], &["--create", &length]].concat(), &["is long enough"]);
+            // One that is there already, as well.
+            let make = |mebibytes: u64| {
+                fs::File::create(dir.path().join("flash")).unwrap().set_len(mebibytes << 20).unwrap();
+            };
+            make(least - 1);
+            let parts = [format!("A file of {least} MiB is long enough")];
+            refused(2, &[&words[..], &["--destroy-data"]].concat(), &parts.each_ref().map(String::as_str));
+            make(least);
+            done(&[&words[..], &["--destroy-data"]].concat());
+            remove();
+            done(&[&words[..], &["--create", &format!("{least}MiB")]].concat());
+            remove();
         }
     }
     let log = ["--create", "4MiB", "--log-size", "64KiB"];

@@ -7,13 +7,14 @@ use crate::preflight::{create, require_consent};
 use crate::suggest::{quoted, to_destroy};
 use anyhow::anyhow;
 use flashlane_base::Seed;
-use flashlane_block::{BlockOptions, Blocks, FormatError, Layout, OpenError as BlockOpenError};
+use flashlane_base::units::exact_bytes;
+use flashlane_block::{BlockOptions, Blocks, FormatError, Layout, OpenError as BlockOpenError, Unsuitable};
 use flashlane_device::{Device, DeviceInfo};
 use flashlane_host::Finding;
 use flashlane_layer::{Format, LanesError, LayerError};
 use flashlane_open::{
-    Access, AnyBlocks, BlocksError, Consent, Division, OpenError, OpenOptions, Target, formatting,
-    refuse_store,
+    Access, AnyBlocks, BlocksError, Consent, Division, OpenError, OpenOptions, Target, file_length,
+    formatting, least_length_for_blocks, refuse_store,
 };
 use flashlane_result::Warning;
 use std::path::Path;
@@ -209,13 +210,40 @@ pub fn format(
 ) -> Result<(AnyBlocks, Vec<Warning>, Division), Failure> {
     require_erase_units(target)?;
     require_consent(target, &safety.consent(), "formatting", "")?;
+    let length_bytes = file_length(target).or(safety.create);
     let accept = |info: &DeviceInfo| accept(info, &Layout::new(info).map_err(Failure::unusable)?);
+    let formatted = format_any(target, safety, seed, options, &accept);
+    formatted.map_err(|failure| {
+        let length_bytes = length_bytes.filter(|_| is_of_length(&failure));
+        match length_bytes.and_then(|bytes| least_length_for_blocks(target, bytes)) {
+            Some(least) => {
+                failure.with_remedy(&format!("A file of {} is long enough for blocks", exact_bytes(least)))
+            }
+            None => failure,
+        }
+    })
+}
+
+/// Returns whether formatting failed because the device is too short.
+fn is_of_length(failure: &Failure) -> bool {
+    matches!(failure.error(), Some(Unsuitable::TooFewUnits { .. }))
+        || matches!(failure.error(), Some(flashlane_host::OpenError::TooSmall { .. }))
+        || failure.error().is_some_and(OpenError::is_of_length)
+}
+
+fn format_any(
+    target: &Target,
+    safety: &SafetyOptions,
+    seed: Option<Seed>,
+    options: BlockOptions,
+    accept: &dyn Fn(&DeviceInfo) -> Result<(), Failure>,
+) -> Result<(AnyBlocks, Vec<Warning>, Division), Failure> {
     if let Some(length_bytes) = safety.create.filter(|_| !target.path().is_some_and(Path::exists)) {
         accept(&target.planned(length_bytes)?)?;
     }
     create(target, safety)?;
     // A file without blocks is of no use, whatever the reason.
-    format_made(target, safety, seed, options, &accept).inspect_err(|_| target.remove_created())
+    format_made(target, safety, seed, options, accept).inspect_err(|_| target.remove_created())
 }
 
 fn format_made(
