@@ -8,6 +8,7 @@ mod endings;
 mod fixtures;
 mod help;
 mod mentions;
+mod pipes;
 mod program;
 mod readme;
 mod recording;
