@@ -127,8 +127,8 @@ pub(crate) struct Kernel<S> {
     flash: FlashArray,
     volatile: Volatile<S>,
     completed: Vec<Completion>,
-    /// [`Kernel::next_write_number`].
-    next_write_number: u64,
+    /// [`Kernel::write_number_to_come`].
+    write_number_to_come: u64,
     /// Commands that had to wait in their submission queue.
     queued_commands: u64,
     /// An empty list, kept to spare its allocation.
@@ -160,7 +160,7 @@ impl<S> Kernel<S> {
                 loads: QueueLoads::new(config).map(Box::new),
             },
             completed: Vec::new(),
-            next_write_number: 0,
+            write_number_to_come: 0,
             queued_commands: 0,
             finished: Vec::new(),
             accounts: None,
@@ -388,16 +388,16 @@ impl<S> Kernel<S> {
     /// admitted them, or without a buffer from their completion. [`flashlane_device::AtRisk`] numbers them by
     /// completion, and buffered writes complete in the order in which the buffer has admitted them.
     #[inline]
-    pub(crate) fn next_write_number(&self) -> u64 {
-        self.next_write_number
+    pub(crate) fn write_number_to_come(&self) -> u64 {
+        self.write_number_to_come
     }
 
-    /// Gives a write that the buffer has wholly admitted its number: a power cut could lose it.
-    pub(crate) fn number_write(&mut self, slot: RequestSlot) {
+    /// Counts a write that the buffer has wholly admitted, and whose number its units have: a power cut could lose it.
+    pub(crate) fn count_numbered_write(&mut self, slot: RequestSlot) {
         let request = &mut self.volatile.requests[slot];
         debug_assert!(request.is_volatile_write() && !request.is_numbered);
         request.is_numbered = true;
-        self.next_write_number += 1;
+        self.write_number_to_come += 1;
     }
 
     // Where the time of requests goes. Without accounts all of this does nothing.
@@ -512,7 +512,7 @@ impl<S> Kernel<S> {
     #[inline]
     fn push_completion(&mut self, slot: RequestSlot) {
         let request = &self.volatile.requests[slot];
-        self.next_write_number += u64::from(request.is_volatile_write() && !request.is_numbered);
+        self.write_number_to_come += u64::from(request.is_volatile_write() && !request.is_numbered);
         if let Some(accounts) = &mut self.accounts {
             accounts.completed(slot, request.id, self.now);
         }

@@ -38,7 +38,7 @@ pub(crate) struct Write {
     pub(crate) bytes: u32,
     /// The placement handle, which all of the unit has from then on.
     pub(crate) handle: PlacementHandle,
-    /// The number of the write, or a lower one (`Kernel::next_write_number`).
+    /// The number of the write, or a lower one (`Kernel::write_number_to_come`).
     pub(crate) write_number: u64,
 }
 

@@ -262,7 +262,8 @@ impl WritePath {
     /// Admits a write's mapping units to the buffer as far as there is room. Returns whether all of them are in.
     fn admit(&mut self, kernel: &mut DriveKernel, translation: &mut Translation, slot: RequestSlot) -> bool {
         let unit_bytes = self.transfers.unit_bytes;
-        let write_number = kernel.next_write_number();
+        // Units get the number that the write will have, or a lower one where others complete while it waits for room.
+        let write_number = kernel.write_number_to_come();
         let in_flight = kernel.in_flight_mut(slot);
         let Request { offset_bytes, length_bytes, handle, .. } = in_flight.request();
         let buffer = self.buffer.as_mut().expect("writes are admitted to a buffer");
@@ -282,7 +283,7 @@ impl WritePath {
 
     /// The buffer has all mapping units of a write, which is acknowledged after the buffer's latency.
     fn start_acknowledgement(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
-        kernel.number_write(slot);
+        kernel.count_numbered_write(slot);
         kernel.in_flight_mut(slot).end_admission();
         if self.latency.is_zero() {
             self.acknowledge(kernel, slot);
