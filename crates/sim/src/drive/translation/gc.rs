@@ -35,7 +35,7 @@ impl Translation {
             due.iter().for_each(|gc| kernel.promote_gc(gc.plane));
         }
         let plane = program.map(|program| program.plane);
-        let host = GcScheduling { owner: Owner::Gc, class: Class::Write, defer: Defer::No };
+        let at_once = GcScheduling { owner: Owner::Gc, class: Class::Write, defer: Defer::No };
         if due.iter().any(|gc| gc.precedes_write) {
             // GC that waits for its turn was done before, and goes first.
             self.rotate(kernel, |rotation, turn| {
@@ -43,19 +43,19 @@ impl Translation {
                 None
             });
         }
-        let deferred = GcScheduling { defer: self.defer, ..host };
+        let as_configured = GcScheduling { defer: self.defer, ..at_once };
         for gc in due.iter().filter(|gc| gc.precedes_write) {
             // Other planes are merged along with the unit's own, for the same write: that is not put off.
             let own = plane.is_none_or(|plane| plane == gc.plane);
             let waits = own && self.defer == Defer::UntilNextOperation;
-            self.enqueue_gc(kernel, gc, if waits { deferred } else { host });
+            self.enqueue_gc(kernel, gc, if waits { as_configured } else { at_once });
         }
         if let Some(program) = program {
             self.enqueue_program(kernel, program);
         }
         due.retain(|gc| !gc.precedes_write);
         match self.rotation {
-            None => due.iter().for_each(|gc| self.enqueue_gc(kernel, gc, deferred)),
+            None => due.iter().for_each(|gc| self.enqueue_gc(kernel, gc, as_configured)),
             Some(_) => self.rotate(kernel, |rotation, turn| rotation.add(&due, turn)),
         }
         due.clear();
