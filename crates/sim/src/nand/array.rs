@@ -186,7 +186,7 @@ impl FlashArray {
 fn serves_in_order(config: &DriveConfig, geometry: &Geometry) -> bool {
     let (flash, cleaning, ranks) = (&config.flash, &config.cleaning, ranks(config));
     let has_own_bus = geometry.dies == geometry.channels;
-    let nothing_bypasses = ranks.iter().all(|rank| *rank == ranks[0]);
+    let nothing_passes = ranks.iter().all(|rank| *rank == ranks[0]);
     let nothing_interrupts = flash.suspend.is_none() && !cleaning.preemptible;
     let nothing_overlaps = !flash.cache_mode && !flash.multi_plane;
     // Reads of one page share a sense, and its programs wait for each other.
@@ -199,7 +199,7 @@ fn serves_in_order(config: &DriveConfig, geometry: &Geometry) -> bool {
     // Programs that are joined take one time each.
     let has_one_program_time = config.own_page_times().is_none() && flash.cell.is_none();
     has_own_bus
-        && nothing_bypasses
+        && nothing_passes
         && nothing_interrupts
         && nothing_overlaps
         && unit_is_page

@@ -1,4 +1,4 @@
-//! Dies that serve in order: where each has a bus and no operation bypasses, interrupts or overlaps another, the end of
+//! Dies that serve in order: where each has a bus and no operation passes, interrupts or overlaps another, the end of
 //! an operation is known when it is queued, and the operations of a die need one place in the event queue between
 //! them.
 //!

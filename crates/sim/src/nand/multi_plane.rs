@@ -1,5 +1,5 @@
 //! The multi-plane index: queued operations that can share an array time, which are like ones on other planes of the
-//! die, programs that fill up the flash page, and reads of one flash page; and the host's reads, which bypass a
+//! die, programs that fill up the flash page, and reads of one flash page; and the host's reads, which pass a
 //! suspended program or erase.
 //!
 //! Beside the queues of a die stands a list of what waits in them for each kind and plane, so that partners are found
@@ -75,7 +75,7 @@ struct Links {
 }
 
 impl MultiPlaneIndex {
-    /// Nothing waits yet. `None` where operations neither share an array time nor bypass others.
+    /// Nothing waits yet. `None` where operations neither share an array time nor pass others.
     pub(super) fn new(
         dies: u32,
         planes_per_die: u32,

@@ -77,7 +77,7 @@ pub(super) struct QueuedScheduler {
     pub(super) media: Media,
     ops: Operations,
     dies: Vec<DieState>,
-    /// Kept where operations share array times or reads bypass suspended ones.
+    /// Kept where operations share array times or reads pass suspended ones.
     index: Option<MultiPlaneIndex>,
     held: HeldPrograms,
     channels: Channels,

@@ -24,7 +24,7 @@ struct Waiting {
 impl Waiting {
     fn new(units_per_page: u32, multi_plane: bool) -> Self {
         let index = MultiPlaneIndex::new(2, PLANES, units_per_page, units_per_page, false, multi_plane, true)
-            .expect("reads bypass others");
+            .expect("reads pass others");
         Self { ops: Slab::new(), queue: Queue::EMPTY, index, all: Vec::new() }
     }
 
