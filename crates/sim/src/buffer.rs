@@ -35,7 +35,7 @@ mod unit;
 mod versions;
 
 use crate::amount::Amount;
-use crate::config::{DriveConfig, Placement};
+use crate::config::{BufferSide, DriveConfig};
 use crate::ids::{BufferSlot, Lpn, PackageId, PlaneId};
 use crate::nand::{Geometry, Timing};
 use crate::pieces::UnitParts;
@@ -115,7 +115,7 @@ pub(crate) struct WriteBuffer {
 pub(crate) fn shape(config: &DriveConfig, geometry: &Geometry) -> Option<Shape> {
     let buffer = config.buffer.as_ref()?;
     let mapping = config.policies.mapping.build(&config.mapping.policy, &config.mapping.options.options());
-    let bound = buffer.placement == Placement::Below || mapping.is_ok_and(|mapping| !mapping.is_free());
+    let bound = buffer.placement == BufferSide::Below || mapping.is_ok_and(|mapping| !mapping.is_free());
     Some(Shape {
         slots: (buffer.size.0 / geometry.unit_bytes) as u32,
         packages: bound.then_some(geometry.channels * geometry.packages_per_channel),

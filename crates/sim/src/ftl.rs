@@ -5,17 +5,21 @@
 //! flash operations, which take the time.
 
 pub(crate) mod block;
+mod counters;
 mod erase_blocks;
 mod map;
 pub(crate) mod page;
-mod placement;
+mod placed;
 pub(crate) mod scheme;
 pub(crate) mod scheme_registry;
 mod sparse;
+mod stop_check;
 mod table;
 
-pub(crate) use placement::UNITS_BETWEEN_STOP_CHECKS;
-pub use placement::{FtlCounters, GcWork, NoRoom, Placed, Released, StopCheck, never_stop};
+pub use counters::FtlCounters;
+pub use placed::{GcWork, NoRoom, Placed, Released};
+pub(crate) use stop_check::UNITS_BETWEEN_STOP_CHECKS;
+pub use stop_check::{StopCheck, never_stop};
 
 use crate::config::DriveConfig;
 use crate::ids::{FlashPage, Lpn, PlaneId};

@@ -21,7 +21,7 @@ pub struct BufferConfig {
     pub size: Bytes,
     /// On which side of the translation layer it stands.
     #[serde(default)]
-    pub placement: Placement,
+    pub placement: BufferSide,
     /// Which writes it admits; the others bypass it.
     #[serde(default)]
     pub admit: Admit,
@@ -53,7 +53,7 @@ pub struct BufferConfig {
 /// On which side of the translation layer the buffer stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Placement {
+pub enum BufferSide {
     /// Above: a unit's place is found when it leaves.
     #[default]
     Above,

@@ -1,7 +1,7 @@
 //! Blocks that are garbage-collected together, over channels for parity or over the planes of a die: allowed settings.
 
 use crate::config::refusal::{Refusal, require};
-use crate::config::{DeferGc, DriveConfig, LevelName, Placement};
+use crate::config::{BufferSide, DeferGc, DriveConfig, LevelName};
 use crate::nand::Geometry;
 use flashlane_base::units::exact_bytes;
 
@@ -91,7 +91,7 @@ fn check_joined_blocks(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
         "above cleaning.low",
         "at most that, since it is not a single die that is idle",
     )?;
-    let below = config.buffer.as_ref().is_some_and(|buffer| buffer.placement == Placement::Below);
+    let below = config.buffer.as_ref().is_some_and(|buffer| buffer.placement == BufferSide::Below);
     only(!below, "buffer.placement", "'below'", "only 'above'")?;
     let pages = u64::from(flash.pages) * page / unit;
     let together = u64::from(mapping.parity.unwrap_or(1)) * u64::from(Geometry::new(config).joined_planes);

@@ -2,7 +2,6 @@
 
 use crate::ids::{PlaneId, ProgramGroup};
 use crate::nand::PageType;
-use std::ops::ControlFlow;
 
 /// GC of a plane that the tables show as done, a whole victim or a step: `moves` units moved within it, then `erases`
 /// blocks erased. The drive makes of it operations of flash, [`crate::nand::Gc`] mostly, which take the time.
@@ -83,71 +82,3 @@ pub struct Released {
 /// No plane has room for another unit: too many blocks have worn out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom;
-
-/// The counters of the translation layer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FtlCounters {
-    /// Units placed for the host.
-    pub host_units: u64,
-    /// Units left empty in flash pages that were programmed before they were full.
-    pub left_empty_units: u64,
-    /// Units moved by GC, merging and wear leveling.
-    pub moved_units: u64,
-    /// Units of these that paced GC moved while the plane had less free space than it keeps, whole victims included.
-    pub units_below_target: u64,
-    /// Parity units placed.
-    pub parity_units: u64,
-    /// Translation pages placed.
-    pub translation_pages: u64,
-    /// Units of the moved ones that are translation pages.
-    pub moved_translation_pages: u64,
-    /// Blocks erased.
-    pub erases: u64,
-    /// Blocks that wore out.
-    pub worn_out_blocks: u64,
-    /// Blocks moved by static wear leveling.
-    pub leveled_blocks: u64,
-    /// Log blocks that took their data block's place as they were.
-    pub switch_merges: u64,
-    /// Log blocks that were completed and took their data block's place.
-    pub partial_merges: u64,
-    /// Erase units whose mapping units were gathered in a new data block.
-    pub full_merges: u64,
-}
-
-impl FtlCounters {
-    /// Mapping units that programs have written, or left empty.
-    pub(crate) fn programmed_units(&self) -> u64 {
-        self.host_units
-            + self.moved_units
-            + self.parity_units
-            + self.left_empty_units
-            + self.translation_pages
-    }
-
-    /// The counters that every drive has, under the names that results have.
-    pub(crate) fn list(&self) -> [(&'static str, u64); 9] {
-        [
-            ("pages_moved_by_cleaning", self.moved_units),
-            ("pages_moved_below_target", self.units_below_target),
-            ("parity_pages_programmed", self.parity_units),
-            ("blocks_erased", self.erases),
-            ("switch_merges", self.switch_merges),
-            ("partial_merges", self.partial_merges),
-            ("full_merges", self.full_merges),
-            ("blocks_moved_by_wear_leveling", self.leveled_blocks),
-            ("blocks_worn_out", self.worn_out_blocks),
-        ]
-    }
-}
-
-/// Called from time to time during long preparations; says whether to continue.
-pub type StopCheck<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
-
-/// A [`StopCheck`] that never breaks.
-pub fn never_stop() -> ControlFlow<()> {
-    ControlFlow::Continue(())
-}
-
-/// Units prepared from one call of the [`StopCheck`] to the next: some milliseconds.
-pub(crate) const UNITS_BETWEEN_STOP_CHECKS: u32 = 1 << 16;
