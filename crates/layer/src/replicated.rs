@@ -70,7 +70,7 @@ use counts::Counts;
 use delays::Delays;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Buffer, Completion, Device, DeviceInfo, Failure, Request, RequestId, SubmitError};
-use flashlane_replication::{Access, ExtraWrites, Groups, History, Shape, Slot, Worth};
+use flashlane_replication::{AccessKind, ExtraWrites, Groups, History, Shape, Slot, Worth};
 use layout::Layout;
 use pending::{Part, Pending, Span};
 use risk::RiskLog;
@@ -355,7 +355,7 @@ impl<B: Below> Replicated<B> {
     }
 
     /// Records an access in the history.
-    fn record(&mut self, page: u32, partition: u32, access: Access, blocked: bool) {
+    fn record(&mut self, page: u32, partition: u32, access: AccessKind, blocked: bool) {
         let has_copies = self.has_copies();
         let Self { groups, history, counts, .. } = self;
         let replicates = |blocking| groups.replicates_read(blocking);

@@ -45,7 +45,7 @@ pub struct Pad {
 
 /// How a buffered page was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum PageUse {
     /// Reported only to policies that [keep reads](Replacement::keeps_reads).
     Read,
     /// The page is now dirty.
@@ -68,7 +68,7 @@ pub trait Replacement: Send {
     fn insert(&mut self, slot: u32, page: Page);
 
     /// The page in `slot` was used again.
-    fn touch(&mut self, slot: u32, access: Access);
+    fn touch(&mut self, slot: u32, access: PageUse);
 
     /// Removes and returns the slot of the dirty page to drain next.
     fn victim(&mut self) -> Option<u32>;

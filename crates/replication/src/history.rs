@@ -4,7 +4,7 @@ use flashlane_policy::replication::Blocking;
 
 /// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum AccessKind {
     /// It reads a page.
     Read,
     /// It writes a page.
@@ -58,11 +58,11 @@ impl History {
     }
 
     /// A page was accessed on a chip; `blocked`: the chip was in an internal activity.
-    pub fn record(&mut self, page: u32, chip: u32, access: Access, blocked: bool) {
+    pub fn record(&mut self, page: u32, chip: u32, access: AccessKind, blocked: bool) {
         let history = &mut self.pages[page as usize];
         let count = match access {
-            Access::Read => &mut history.reads,
-            Access::Write => &mut history.writes,
+            AccessKind::Read => &mut history.reads,
+            AccessKind::Write => &mut history.writes,
         };
         *count = count.saturating_add(1);
         history.blocked = history.blocked.saturating_add(u32::from(blocked));
@@ -106,11 +106,11 @@ mod tests {
     fn extra_writes_are_those_of_blocked_writes_and_often_blocked_reads() {
         let mut history = History::new(3, 2);
         // Page 0: 8 writes, 2 reads, a tenth blocked. Page 1: 99 reads and a write, 2% blocked. Page 2: never blocked.
-        (0..8).for_each(|at| history.record(0, 0, Access::Write, at == 0));
-        (0..2).for_each(|_| history.record(0, 0, Access::Read, false));
-        (0..99).for_each(|at| history.record(1, 1, Access::Read, at < 2));
-        history.record(1, 1, Access::Write, false);
-        history.record(2, 0, Access::Write, false);
+        (0..8).for_each(|at| history.record(0, 0, AccessKind::Write, at == 0));
+        (0..2).for_each(|_| history.record(0, 0, AccessKind::Read, false));
+        (0..99).for_each(|at| history.record(1, 1, AccessKind::Read, at < 2));
+        history.record(1, 1, AccessKind::Write, false);
+        history.record(2, 0, AccessKind::Write, false);
         assert_eq!(history.blocking_of_page(0).probability(), 0.1);
         assert_eq!(history.blocking_of_page(1).probability(), 0.02);
         assert_eq!(history.blocking_of_chip(0), 1.0 / 11.0);

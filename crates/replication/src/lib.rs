@@ -23,7 +23,7 @@ mod worth;
 pub use by_ios::ByIos;
 pub use extra::ExtraWrites;
 pub use groups::{Groups, MOST_COPIES, Shape, Slot};
-pub use history::{Access, History};
+pub use history::{AccessKind, History};
 pub use idle::{EPOCH, IdlePeriods};
 pub use worth::{ROUND, Worth};
 
@@ -60,9 +60,9 @@ mod tests {
     fn the_less_blocked_chip_goes_first_and_of_similar_ones_the_less_used() {
         let mut history = History::new(1, 3);
         for access in 0..100 {
-            history.record(0, 0, Access::Read, access < 20);
-            history.record(0, 1, Access::Read, access < 3);
-            history.record(0, 2, Access::Read, access < 1);
+            history.record(0, 0, AccessKind::Read, access < 20);
+            history.record(0, 1, AccessKind::Read, access < 3);
+            history.record(0, 2, AccessKind::Read, access < 1);
         }
         let candidate = |chip, used| Candidate { chip, slot: None, used };
         let mut candidates = vec![candidate(0, 1), candidate(1, 5), candidate(2, 9)];

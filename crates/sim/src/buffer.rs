@@ -45,7 +45,7 @@ use drain_queue::DrainQueue;
 use epochs::FlushEpochs;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::PlacementHandle;
-use flashlane_policy::buffer::{Access, Pad, Page, Queues, Replacement, Shape};
+use flashlane_policy::buffer::{Pad, Page, PageUse, Queues, Replacement, Shape};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::ops::Add;
@@ -198,7 +198,7 @@ impl WriteBuffer {
                     entry.handle = handle;
                     // A flush waits for the units of older epochs: rewriting one must not put off its turn forever.
                     if entry.stage == Stage::Dirty && entry.epoch == self.epochs.current() {
-                        self.policy.touch(slot.0, Access::Write);
+                        self.policy.touch(slot.0, PageUse::Write);
                     }
                     return Admission::Absorbed;
                 }
@@ -208,7 +208,7 @@ impl WriteBuffer {
                     entry.written_bytes += u64::from(bytes);
                     entry.handle = handle;
                     entry.plane = if self.assigns { assign() } else { None };
-                    self.policy.touch(slot.0, Access::Write);
+                    self.policy.touch(slot.0, PageUse::Write);
                     self.mark_dirty(slot, write_number);
                     return Admission::New;
                 }
@@ -275,7 +275,7 @@ impl WriteBuffer {
         let movable = entry.stage == Stage::Clean
             || entry.stage == Stage::Dirty && entry.epoch == self.epochs.current();
         if hit && self.keeps_reads && movable {
-            self.policy.touch(slot.0, Access::Read);
+            self.policy.touch(slot.0, PageUse::Read);
         }
         hit
     }

@@ -28,7 +28,9 @@ mod source;
 pub mod synthetic;
 
 pub use doubt::Doubt;
-pub use recording::{Access, Header, LeftOut, OpenError, ReadError, Recording, Relation, Transaction};
+pub use recording::{
+    Header, LeftOut, OpenError, ReadError, RecordedAccess, Recording, Relation, Transaction,
+};
 pub use run::{Partial, Restart, Run, run};
 pub use setup::{CLIENTS_MOST, CPU_FACTOR_MOST, POOL_PAGES_MOST, Pace, Setup, Unfit};
 pub use source::{Repeated, Source, Survey};

@@ -88,14 +88,14 @@ pub struct Transaction {
     /// Processor time that it took.
     pub cpu: Duration,
     /// Its page accesses in order: at least one, at most [`ACCESSES_MOST`].
-    pub accesses: Vec<Access>,
+    pub accesses: Vec<RecordedAccess>,
 }
 
 /// An access to a page: a number below [`PAGES_MOST`], and whether the page was changed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Access(u32);
+pub struct RecordedAccess(u32);
 
-impl Access {
+impl RecordedAccess {
     const WRITE: u32 = PAGES_MOST;
 
     /// A read of `page`. Requires: `page < PAGES_MOST`.
@@ -125,7 +125,7 @@ impl Access {
     }
 }
 
-impl std::fmt::Debug for Access {
+impl std::fmt::Debug for RecordedAccess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", if self.is_write() { "write" } else { "read" }, self.page())
     }

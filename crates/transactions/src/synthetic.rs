@@ -3,7 +3,7 @@
 //! Each transaction changes one of 100,000 accounts a branch, its teller and its branch through their indexes, and
 //! appends to the history. Row counts a page are PostgreSQL's at 8 KiB.
 
-use crate::recording::{Access, Header, Relation, Transaction};
+use crate::recording::{Header, RecordedAccess, Relation, Transaction};
 use flashlane_base::{Duration, Instant, Random, Seed};
 
 /// Rows of a heap page.
@@ -84,7 +84,8 @@ impl TpcB {
             table.change(row, &mut into.accesses);
         }
         let (first, pages) = self.history;
-        into.accesses.push(Access::write(first + (self.number / HISTORY_ROWS % u64::from(pages)) as u32));
+        into.accesses
+            .push(RecordedAccess::write(first + (self.number / HISTORY_ROWS % u64::from(pages)) as u32));
         self.number += 1;
     }
 }
@@ -111,15 +112,15 @@ fn levels(rows: u64) -> Vec<u64> {
 impl Table {
     /// Appends the accesses that find a row by its index and change it. The index begins with a page about it, then the
     /// root, then the levels below.
-    fn change(self, row: u64, accesses: &mut Vec<Access>) {
+    fn change(self, row: u64, accesses: &mut Vec<RecordedAccess>) {
         let levels = levels(self.rows);
         let mut page = self.index + 1;
         for (nth, pages) in levels.iter().enumerate() {
             let below = ENTRIES.pow((levels.len() - nth) as u32);
-            accesses.push(Access::read(page + (row / below) as u32));
+            accesses.push(RecordedAccess::read(page + (row / below) as u32));
             page += *pages as u32;
         }
-        accesses.push(Access::write(self.heap + (row / ROWS) as u32));
+        accesses.push(RecordedAccess::write(self.heap + (row / ROWS) as u32));
     }
 }
 
@@ -148,8 +149,8 @@ mod tests {
         let mut accesses = Vec::new();
         table.change(999_999, &mut accesses);
         // 2733 leaves below 8 pages below the root.
-        let expected = [1, 1 + 8, 1 + 8 + 2733].map(Access::read);
+        let expected = [1, 1 + 8, 1 + 8 + 2733].map(RecordedAccess::read);
         assert_eq!(accesses[..3], expected);
-        assert_eq!(accesses[3..], [Access::write(10_000 + 999_999 / 61)]);
+        assert_eq!(accesses[3..], [RecordedAccess::write(10_000 + 999_999 / 61)]);
     }
 }

@@ -1,6 +1,6 @@
 //! Runs worked out by hand on a device of fixed latencies, and laws of any run.
 
-use crate::recording::{Access, Header, ReadError, Relation, Transaction};
+use crate::recording::{Header, ReadError, RecordedAccess, Relation, Transaction};
 use crate::synthetic::TpcB;
 use crate::{Pace, Restart, Run, Setup, Source, run};
 use flashlane_base::{Duration, Instant, Operation, Seed};
@@ -86,7 +86,7 @@ impl Source for List {
     }
 }
 
-fn list(transactions: Vec<(u64, Vec<Access>)>) -> List {
+fn list(transactions: Vec<(u64, Vec<RecordedAccess>)>) -> List {
     let kinds = vec!["a".into()];
     let relations =
         [(0, 60), (60, 40)].map(|(first_page, pages)| Relation { name: "r".into(), first_page, pages });
@@ -110,7 +110,7 @@ fn list(transactions: Vec<(u64, Vec<Access>)>) -> List {
     List { header, transactions: transactions.into_iter() }
 }
 
-fn ran(setup: &Setup, transactions: Vec<(u64, Vec<Access>)>) -> (Run, Fixed) {
+fn ran(setup: &Setup, transactions: Vec<(u64, Vec<RecordedAccess>)>) -> (Run, Fixed) {
     let mut device = Fixed::new();
     let run = run(&mut device, &mut list(transactions), setup, RunOptions::default()).unwrap();
     assert_eq!(run.partial, None);
@@ -125,7 +125,7 @@ fn responses_us(run: &Run) -> (f64, f64) {
 
 #[test]
 fn evicted_dirty_page_is_written_before_a_page_is_read() {
-    let accesses = vec![Access::read(0), Access::write(1), Access::read(0)];
+    let accesses = vec![RecordedAccess::read(0), RecordedAccess::write(1), RecordedAccess::read(0)];
     let setup = Setup { clients: 1, pool_pages: 1, ..Setup::default() };
     let (run, device) = ran(&setup, vec![(30, accesses.clone()), (30, accesses)]);
     use Operation::{Read, Write};
@@ -144,7 +144,10 @@ fn youngest_of_a_deadlock_restarts() {
     let setup = Setup { clients: 2, pool_pages: 2, ..Setup::default() };
     let (run, _) = ran(
         &setup,
-        vec![(20, vec![Access::write(0), Access::write(1)]), (20, vec![Access::write(1), Access::write(0)])],
+        vec![
+            (20, vec![RecordedAccess::write(0), RecordedAccess::write(1)]),
+            (20, vec![RecordedAccess::write(1), RecordedAccess::write(0)]),
+        ],
     );
     // Both have read their first page at 110 us and want the other at 120 us. The second releases its page, with which
     // the first commits at once, and begins anew.
@@ -156,8 +159,13 @@ fn youngest_of_a_deadlock_restarts() {
 #[test]
 fn long_wait_for_a_lock_restarts() {
     let setup = Setup { clients: 2, pool_pages: 2, lock_wait: Duration::from_us(50), ..Setup::default() };
-    let (run, _) =
-        ran(&setup, vec![(1000, vec![Access::write(0), Access::write(1)]), (510, vec![Access::write(0)])]);
+    let (run, _) = ran(
+        &setup,
+        vec![
+            (1000, vec![RecordedAccess::write(0), RecordedAccess::write(1)]),
+            (510, vec![RecordedAccess::write(0)]),
+        ],
+    );
     // The first has page 0 from 500 us to its commit at 1200 us; the second waits from 510 to 560 us and from 1070 to
     // 1120 us. It begins anew at once, and then after a pause of 50 us.
     assert_eq!(responses_us(&run), (1200.0, 1680.0));
@@ -168,7 +176,7 @@ fn long_wait_for_a_lock_restarts() {
 #[test]
 fn readers_share_locks_and_one_read_of_a_page() {
     let setup = Setup { clients: 3, pool_pages: 3, ..Setup::default() };
-    let (run, device) = ran(&setup, vec![(0, vec![Access::read(7)]); 3]);
+    let (run, device) = ran(&setup, vec![(0, vec![RecordedAccess::read(7)]); 3]);
     assert_eq!(device.submitted, [(Operation::Read, 7)]);
     assert_eq!((responses_us(&run), run.misses, run.lock_waits), ((100.0, 100.0), 1, 0));
 }
@@ -176,24 +184,24 @@ fn readers_share_locks_and_one_read_of_a_page() {
 #[test]
 fn warm_up_is_not_counted() {
     let setup = Setup { clients: 1, pool_pages: 9, warmup: 2, transactions: Some(3), ..Setup::default() };
-    let transaction = (10, vec![Access::read(1), Access::write(2)]);
+    let transaction = (10, vec![RecordedAccess::read(1), RecordedAccess::write(2)]);
     let (run, _) = ran(&setup, vec![transaction; 9]);
     assert_eq!((run.transactions, run.accesses, run.misses), (3, 6, 0));
     assert_eq!(run.elapsed, Duration::from_us(30));
     assert_eq!(run.hit_share(), Some(1.0));
     let time = Setup { transactions: None, time: Some(Duration::from_us(25)), ..setup };
-    let (run, _) = ran(&time, vec![(10, vec![Access::read(1)]); 99]);
+    let (run, _) = ran(&time, vec![(10, vec![RecordedAccess::read(1)]); 99]);
     // The third is the last that begins within 25 us.
     assert_eq!(run.transactions, 3);
 }
 
 /// Runs transactions of one read each that begin at these times, with this pace and number of clients.
 fn at_recorded_times(begins_us: &[u64], pace: Pace, clients: u32) -> Run {
-    let mut source = list(vec![(10, vec![Access::read(0)]); begins_us.len()]);
+    let mut source = list(vec![(10, vec![RecordedAccess::read(0)]); begins_us.len()]);
     let mut transactions: Vec<_> = source.transactions.collect();
     for (at, (transaction, &begins)) in transactions.iter_mut().zip(begins_us).enumerate() {
         transaction.start = Instant::ZERO + Duration::from_us(begins);
-        transaction.accesses = vec![Access::read(at as u32)];
+        transaction.accesses = vec![RecordedAccess::read(at as u32)];
     }
     source.transactions = transactions.into_iter();
     let setup = Setup { clients, pace, ..Setup::default() };
@@ -233,7 +241,7 @@ fn open_pace_begins_no_transaction_after_the_end() {
         time: Some(Duration::from_us(250)),
         ..Setup::default()
     };
-    let mut source = list(vec![(10, vec![Access::read(0)]); 9]);
+    let mut source = list(vec![(10, vec![RecordedAccess::read(0)]); 9]);
     let transactions: Vec<_> = source.transactions.zip(0_u64..).collect();
     let at = |(transaction, nth)| Transaction {
         start: Instant::ZERO + Duration::from_us(100) * nth,
@@ -246,8 +254,9 @@ fn open_pace_begins_no_transaction_after_the_end() {
 
 #[test]
 fn scan_is_read_ahead_in_growing_windows() {
-    let scan =
-        |pages: std::ops::Range<u32>| vec![(40 * pages.len() as u64, pages.map(Access::read).collect())];
+    let scan = |pages: std::ops::Range<u32>| {
+        vec![(40 * pages.len() as u64, pages.map(RecordedAccess::read).collect())]
+    };
     let setup = Setup { clients: 1, pool_pages: 64, readahead_bytes: 65_536, ..Setup::default() };
     // From the first page of a relation: two pages, then four and eight, to its end.
     let (run, device) = ran(&setup, scan(0..60));
@@ -263,10 +272,10 @@ fn scan_is_read_ahead_in_growing_windows() {
     let (run, device) = ran(&setup, scan(70..80));
     assert_eq!(device.submitted.iter().map(|one| one.1).collect::<Vec<_>>(), [70, 71, 73, 77, 85]);
     assert_eq!((run.misses, &device.lengths[..]), (2, &[1, 2, 4, 8, 8][..]));
-    let (_, device) = ran(&setup, vec![(40, [5, 3, 9, 70, 2].map(Access::read).into())]);
+    let (_, device) = ran(&setup, vec![(40, [5, 3, 9, 70, 2].map(RecordedAccess::read).into())]);
     assert_eq!(device.lengths, [1; 5]);
     // A page apart leaves the window as it is.
-    let (_, device) = ran(&setup, vec![(40, [70, 71, 72, 90, 73, 74].map(Access::read).into())]);
+    let (_, device) = ran(&setup, vec![(40, [70, 71, 72, 90, 73, 74].map(RecordedAccess::read).into())]);
     assert_eq!(device.lengths[..4], [1, 2, 4, 1]);
 }
 
@@ -276,7 +285,7 @@ fn first_page_begins_a_small_window_each_time() {
     let apart = |from: u32| (from..from + 20).step_by(2);
     let pages = [0].into_iter().chain(apart(20)).chain([0]).chain(apart(40));
     let setup = Setup { clients: 1, pool_pages: 9, readahead_bytes: 65_536, ..Setup::default() };
-    let (_, device) = ran(&setup, vec![(80, pages.map(Access::read).collect())]);
+    let (_, device) = ran(&setup, vec![(80, pages.map(RecordedAccess::read).collect())]);
     let of_first = device.submitted.iter().zip(&device.lengths).filter(|(request, _)| request.1 == 0);
     assert_eq!(of_first.map(|(_, pages)| *pages).collect::<Vec<_>>(), [2, 2]);
 }
@@ -284,7 +293,7 @@ fn first_page_begins_a_small_window_each_time() {
 #[test]
 fn processors_are_shared_in_the_order_of_arrival() {
     // Three clients compute 30 us each for a page that is there after the first read it at 130 us.
-    let transactions = || vec![(30, vec![Access::read(0)]); 3];
+    let transactions = || vec![(30, vec![RecordedAccess::read(0)]); 3];
     let setup = |processors| Setup { clients: 3, pool_pages: 3, processors, ..Setup::default() };
     assert_eq!(responses_us(&ran(&setup(None), transactions()).0), (130.0, 130.0));
     let (one, _) = ran(&setup(Some(1)), transactions());
@@ -361,7 +370,7 @@ fn setups_that_do_not_fit_are_refused() {
 fn pages_that_restarting_transactions_use_leave_a_small_pool() {
     // The first transaction needs one of three frames for page 3. The others use the pages in these frames, wait for a
     // lock of the first or of each other, and begin anew every microsecond, while a page takes 400 us to be written.
-    let (read, write) = (Access::read, Access::write);
+    let (read, write) = (RecordedAccess::read, RecordedAccess::write);
     let lock_wait = Duration::from_us(1);
     let setup = Setup { clients: 3, pool_pages: 3, lock_wait, ..Setup::default() };
     let fill = vec![(0, vec![write(0), write(1), write(2)])];
@@ -373,9 +382,10 @@ fn pages_that_restarting_transactions_use_leave_a_small_pool() {
     assert!(run.restarts[Restart::LockWait as usize] < 100, "{:?}", run.restarts);
 }
 
-fn transactions() -> impl Strategy<Value = Vec<(u64, Vec<Access>)>> {
-    let access = (0_u32..20, any::<bool>())
-        .prop_map(|(page, write)| if write { Access::write(page) } else { Access::read(page) });
+fn transactions() -> impl Strategy<Value = Vec<(u64, Vec<RecordedAccess>)>> {
+    let access = (0_u32..20, any::<bool>()).prop_map(|(page, write)| {
+        if write { RecordedAccess::write(page) } else { RecordedAccess::read(page) }
+    });
     proptest::collection::vec((0_u64..300, proptest::collection::vec(access, 1..8)), 1..60)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::program::{done, refused, text};
 use flashlane_transactions::recording::Writer;
-use flashlane_transactions::{Access, Header, LeftOut, Recording, Transaction};
+use flashlane_transactions::{Header, LeftOut, RecordedAccess, Recording, Transaction};
 use std::fs;
 use std::path::Path;
 
@@ -74,7 +74,9 @@ fn recording(path: &Path, count: u32) {
     };
     let mut writer = Writer::new(fs::File::create(path).unwrap(), header).unwrap();
     for page in 0..count {
-        writer.push(&Transaction { accesses: vec![Access::read(page)], ..Transaction::default() }).unwrap();
+        writer
+            .push(&Transaction { accesses: vec![RecordedAccess::read(page)], ..Transaction::default() })
+            .unwrap();
     }
     writer.finish(LeftOut { aborted: 3, cut: 1 }).unwrap();
 }

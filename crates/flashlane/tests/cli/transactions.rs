@@ -1,7 +1,7 @@
 //! Running recorded transactions.
 
 use crate::program::{done, json, refused, text};
-use flashlane_transactions::recording::{Access, LeftOut, Transaction, Writer};
+use flashlane_transactions::recording::{LeftOut, RecordedAccess, Transaction, Writer};
 use flashlane_transactions::synthetic::TpcB;
 use serde_json::Value;
 use std::fs;
@@ -135,8 +135,10 @@ fn real_file_is_overwritten_only_on_demand() {
     // A recording that only reads needs no consent.
     let header = TpcB::new(1, 2, flashlane_base::Seed(1)).header().clone();
     let mut writer = Writer::new(Vec::new(), header).unwrap();
-    let transaction =
-        Transaction { accesses: vec![Access::read(1), Access::read(7)], ..Transaction::default() };
+    let transaction = Transaction {
+        accesses: vec![RecordedAccess::read(1), RecordedAccess::read(7)],
+        ..Transaction::default()
+    };
     (0..20).for_each(|_| writer.push(&transaction).unwrap());
     fs::write(&path, writer.finish(LeftOut::default()).unwrap().0).unwrap();
     assert_eq!(json(&run)["operations"].as_object().map(|all| all.contains_key("write")), Some(false));

@@ -4,7 +4,7 @@ use super::copies::QueuedCopy;
 use super::{Below, Io, IoKind, Replicated};
 use crate::slab::Key;
 use flashlane_device::{Buffer, Completion, Operation, Request};
-use flashlane_replication::{Access, Candidate, Slot, take_best};
+use flashlane_replication::{AccessKind, Candidate, Slot, take_best};
 
 impl<B: Below> Replicated<B> {
     /// Reads a part from the best place, or lets it wait for the home.
@@ -83,7 +83,7 @@ impl<B: Below> Replicated<B> {
         if let Some(io) = last_io.and_then(|io| self.ios.get_mut(io)).filter(|io| !io.recorded) {
             io.recorded = true;
             let partition = io.partition;
-            self.record(page, partition, Access::Read, true);
+            self.record(page, partition, AccessKind::Read, true);
         }
         self.read_next(key);
     }
@@ -108,7 +108,7 @@ impl<B: Below> Replicated<B> {
         let (page, pending, from, length, at) = (part.page, part.pending, part.from, part.length, part.at);
         if !io.recorded {
             let blocked = self.delays.get().is_some_and(|delay| latency > delay);
-            self.record(page, io.partition, Access::Read, blocked);
+            self.record(page, io.partition, AccessKind::Read, blocked);
         }
         if let Err(failure) = completion.outcome {
             let part = self.parts.get_mut(key).expect("it has not completed");

@@ -5,7 +5,7 @@ use super::{ATTEMPTS, Below, Io, IoKind, MOST_PENDING, Replicated};
 use crate::slab::Key;
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, Failure, Operation, Request};
-use flashlane_replication::Access;
+use flashlane_replication::AccessKind;
 use std::collections::VecDeque;
 
 /// A write of a home.
@@ -141,7 +141,7 @@ impl<B: Below> Replicated<B> {
         let (was_recorded, nth_write) = (std::mem::replace(&mut home.recorded, true), home.nth_write);
         if !was_recorded {
             let blocked = is_late && self.is_blocked(nth_write);
-            self.record(page, self.layout.partition_of(page), Access::Write, blocked);
+            self.record(page, self.layout.partition_of(page), AccessKind::Write, blocked);
         }
         let home = &mut self.homes.get_mut(&page).expect("its home is being written").current;
         if let Err(failure) = completion.outcome
@@ -224,7 +224,7 @@ impl<B: Below> Replicated<B> {
         self.parts.get_mut(key).expect("it has not completed").blocked = true;
         let home = self.homes.get_mut(&page).and_then(|homes| homes.find(key));
         if !home.is_none_or(|home| std::mem::replace(&mut home.recorded, true)) {
-            self.record(page, self.layout.partition_of(page), Access::Write, true);
+            self.record(page, self.layout.partition_of(page), AccessKind::Write, true);
         }
         if !self.has_copies() {
             return;

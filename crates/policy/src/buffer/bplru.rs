@@ -8,7 +8,7 @@
 //! written with it, so that block-mapped drives need not merge; on the page-mapped drives of this simulator it only
 //! costs.
 
-use super::{Access, Pad, Page, Replacement, Shape};
+use super::{Pad, Page, PageUse, Replacement, Shape};
 use crate::slot_lists::SlotLists;
 use crate::{OptionError, Options};
 use std::collections::BTreeMap;
@@ -103,7 +103,7 @@ impl Replacement for Bplru {
         self.written(group, place, false);
     }
 
-    fn touch(&mut self, slot: u32, _: Access) {
+    fn touch(&mut self, slot: u32, _: PageUse) {
         let number = self.number[slot as usize];
         // A slot that is leaving is in no group, though a new group may have later pages of its run.
         if let Some(&group) = self.groups.get(&(number / self.block_pages)) {

@@ -5,7 +5,7 @@
 //! window has none does a dirty page have to go to flash, the least recently used. The window's size weighs the reads
 //! that a clean page spares against the programs that a dirty one does. Every step takes constant time.
 
-use super::{Access, Page, Replacement, Shape};
+use super::{Page, PageUse, Replacement, Shape};
 use crate::options::Share;
 use crate::slot_lists::SlotLists;
 use crate::{OptionError, Options};
@@ -78,8 +78,8 @@ impl Replacement for Cflru {
         self.push(slot, page.dirty);
     }
 
-    fn touch(&mut self, slot: u32, access: Access) {
-        let dirty = access == Access::Write || self.dirty.contains(slot);
+    fn touch(&mut self, slot: u32, access: PageUse) {
+        let dirty = access == PageUse::Write || self.dirty.contains(slot);
         self.take(slot);
         self.push(slot, dirty);
     }

@@ -1,6 +1,6 @@
 //! First in, first out: a rewrite replaces the page where it stands.
 
-use super::{Access, Page, Replacement, Shape};
+use super::{Page, PageUse, Replacement, Shape};
 use crate::slot_lists::SlotLists;
 use crate::{OptionError, Options};
 
@@ -11,7 +11,7 @@ impl Replacement for Fifo {
         self.0.push_youngest(0, slot);
     }
 
-    fn touch(&mut self, _: u32, _: Access) {}
+    fn touch(&mut self, _: u32, _: PageUse) {}
 
     fn victim(&mut self) -> Option<u32> {
         self.0.pop_oldest(0)

@@ -1,6 +1,6 @@
 //! Least recently written: a rewrite moves the page to the young end (ruan12, section II).
 
-use super::{Access, Page, Replacement, Shape};
+use super::{Page, PageUse, Replacement, Shape};
 use crate::slot_lists::SlotLists;
 use crate::{OptionError, Options};
 
@@ -11,7 +11,7 @@ impl Replacement for Lru {
         self.0.push_youngest(0, slot);
     }
 
-    fn touch(&mut self, slot: u32, _: Access) {
+    fn touch(&mut self, slot: u32, _: PageUse) {
         self.0.remove(slot);
         self.0.push_youngest(0, slot);
     }

@@ -4,7 +4,7 @@
 //! A rewrite moves the page to its list's tail. A batch takes the same number of pages from the head of each list, one
 //! from each in turn, or all pages of a shorter list. Single pages come from the lists in turn.
 
-use super::{Access, Page, Queues, Replacement, Shape};
+use super::{Page, PageUse, Queues, Replacement, Shape};
 use crate::slot_lists::SlotLists;
 use crate::{OptionError, Options};
 
@@ -24,7 +24,7 @@ impl Replacement for Parallel {
         self.lists.push_youngest(page.package, slot);
     }
 
-    fn touch(&mut self, slot: u32, _: Access) {
+    fn touch(&mut self, slot: u32, _: PageUse) {
         self.lists.remove(slot);
         self.lists.push_youngest(self.package[slot as usize], slot);
     }

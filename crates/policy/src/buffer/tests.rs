@@ -25,7 +25,7 @@ fn policy_returns_each_slot_once() {
     for entry in REGISTRY {
         let mut policy = make(entry.name);
         (0..16).for_each(|slot| policy.insert(slot, page(slot)));
-        policy.touch(3, Access::Write);
+        policy.touch(3, PageUse::Write);
         policy.remove(5);
         let mut out = Vec::new();
         policy.batch(4, &mut out);
@@ -114,7 +114,7 @@ impl Replacement for Model {
         }
     }
 
-    fn touch(&mut self, slot: u32, access: Access) {
+    fn touch(&mut self, slot: u32, access: PageUse) {
         let Some(at) = self.position(slot) else {
             // The page is leaving; its write counts for other pages of its run.
             let number = self.leaving.iter().find(|entry| entry.0 == slot).unwrap().1.number;
@@ -131,7 +131,7 @@ impl Replacement for Model {
             }
             _ => {
                 let (slot, mut page) = self.order.remove(at);
-                page.dirty |= access == Access::Write;
+                page.dirty |= access == PageUse::Write;
                 self.order.push((slot, page));
             }
         }
@@ -235,7 +235,7 @@ fn policy_chooses_as_its_model() {
                     5..=7 if !held.is_empty() => {
                         let (slot, _) = held[random.below(held.len() as u64) as usize];
                         let read = policy.keeps_reads() && random.chance(0.5);
-                        let access = if read { Access::Read } else { Access::Write };
+                        let access = if read { PageUse::Read } else { PageUse::Write };
                         policy.touch(slot, access);
                         model.touch(slot, access);
                     }
@@ -292,7 +292,7 @@ fn bplru_evicts_ordered_block_first_and_pads_others() {
     policy.insert(1, page(1));
     for slot in 0..4 {
         policy.insert(4 + slot, page(4 + slot));
-        policy.touch(4 + slot, Access::Write);
+        policy.touch(4 + slot, PageUse::Write);
     }
     let mut pads = Vec::new();
     let mut leave = |count| -> Vec<u32> { (0..count).filter_map(|_| policy.victim()).collect() };

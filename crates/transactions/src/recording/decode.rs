@@ -3,7 +3,7 @@
 use super::encode::{ACCESS_BITS, NEAR, WRITE};
 use super::varint::{take, unfold};
 use super::{
-    Access, Header, KINDS_MOST, LeftOut, RELATIONS_MOST, Refused, Relation, TEXT_BYTES_MOST, Totals,
+    Header, KINDS_MOST, LeftOut, RELATIONS_MOST, RecordedAccess, Refused, Relation, TEXT_BYTES_MOST, Totals,
     Transaction, check_accesses, range,
 };
 use flashlane_base::{Duration, Instant};
@@ -97,9 +97,9 @@ pub(super) fn transaction(
         header.check_page(page)?;
         let page_number = page as u32;
         into.accesses.push(if access & WRITE == 0 {
-            Access::read(page_number)
+            RecordedAccess::read(page_number)
         } else {
-            Access::write(page_number)
+            RecordedAccess::write(page_number)
         });
         last = page;
     }

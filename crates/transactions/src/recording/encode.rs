@@ -1,7 +1,7 @@
 //! Headers, transactions and totals as bytes. `decode` is the inverse.
 
 use super::varint::{fold, put};
-use super::{Access, Header, Totals, Transaction};
+use super::{Header, RecordedAccess, Totals, Transaction};
 use flashlane_base::Instant;
 
 /// Differences of page numbers, folded, up to this are written as differences, in one byte: next pages, and pages that
@@ -50,7 +50,7 @@ pub(super) fn transaction(transaction: &Transaction, before: Instant, out: &mut 
 }
 
 #[inline]
-fn number(access: Access, last: u32) -> u64 {
+fn number(access: RecordedAccess, last: u32) -> u64 {
     let page = access.page();
     let difference = fold(i64::from(page) - i64::from(last));
     let write = u64::from(access.is_write());

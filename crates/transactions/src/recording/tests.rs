@@ -18,7 +18,7 @@ fn header() -> Header {
     }
 }
 
-fn transaction(accesses: &[Access]) -> Transaction {
+fn transaction(accesses: &[RecordedAccess]) -> Transaction {
     let accesses = accesses.to_vec();
     Transaction { session: 3, kind: 1, start: Instant::from_ns(7), cpu: Duration::from_us(90), accesses }
 }
@@ -45,10 +45,11 @@ fn read(bytes: &[u8]) -> (Vec<Transaction>, Result<Totals, ReadError>) {
     }
 }
 
-fn access() -> impl Strategy<Value = Access> {
+fn access() -> impl Strategy<Value = RecordedAccess> {
     let page = prop_oneof![0_u32..40, 0_u32..1000, Just(999)];
-    (page, any::<bool>())
-        .prop_map(|(page, write)| if write { Access::write(page) } else { Access::read(page) })
+    (page, any::<bool>()).prop_map(|(page, write)| {
+        if write { RecordedAccess::write(page) } else { RecordedAccess::read(page) }
+    })
 }
 
 fn any_transaction() -> impl Strategy<Value = Transaction> {
@@ -96,7 +97,7 @@ proptest! {
 
     #[test]
     fn flipped_bits_are_detected(at in 0.0..1.0, bit in 0..8) {
-        let mut bytes = written(header(), &[transaction(&[Access::read(1)])], LeftOut::default());
+        let mut bytes = written(header(), &[transaction(&[RecordedAccess::read(1)])], LeftOut::default());
         let at = (bytes.len() as f64 * at) as usize;
         bytes[at] ^= 1_u8 << bit;
         prop_assert!(read(&bytes).1.is_err());
@@ -105,8 +106,9 @@ proptest! {
 
 #[test]
 fn near_accesses_take_a_byte() {
-    let near: Vec<Access> = (500..600).flat_map(|page| [Access::read(page), Access::write(page)]).collect();
-    let one = written(header(), &[transaction(&[Access::read(500)])], LeftOut::default());
+    let near: Vec<RecordedAccess> =
+        (500..600).flat_map(|page| [RecordedAccess::read(page), RecordedAccess::write(page)]).collect();
+    let one = written(header(), &[transaction(&[RecordedAccess::read(500)])], LeftOut::default());
     let many = written(header(), &[transaction(&near)], LeftOut::default());
     // The number of accesses takes a byte more, in the transaction and in the totals.
     assert_eq!(many.len() - one.len(), near.len() - 1 + 2);
@@ -144,10 +146,10 @@ fn fields_out_of_range_are_refused_with_the_allowed_values() {
         assert_eq!(error.to_string(), refusal);
     }
     let mut writer = Writer::new(Vec::new(), header()).unwrap();
-    let endless = vec![Access::read(0); ACCESSES_MOST + 1];
+    let endless = vec![RecordedAccess::read(0); ACCESSES_MOST + 1];
     for (transaction, refusal) in [
         (
-            transaction(&[Access::write(1000)]),
+            transaction(&[RecordedAccess::write(1000)]),
             "the page of an access is 1000, must be from 0 to 999, the last page of the database",
         ),
         (
@@ -156,7 +158,7 @@ fn fields_out_of_range_are_refused_with_the_allowed_values() {
              must be split, or left out",
         ),
         (
-            Transaction { kind: 2, ..transaction(&[Access::read(0)]) },
+            Transaction { kind: 2, ..transaction(&[RecordedAccess::read(0)]) },
             "the kind of the transaction is 2, must be from 0 to 1",
         ),
     ] {
@@ -227,8 +229,10 @@ fn faults_in_a_file_are_reported_with_their_place() {
 #[test]
 fn files_are_read_in_any_compression() {
     let dir = tempfile::tempdir().unwrap();
-    let transactions =
-        [transaction(&[Access::read(5), Access::write(6)]), transaction(&[Access::write(999)])];
+    let transactions = [
+        transaction(&[RecordedAccess::read(5), RecordedAccess::write(6)]),
+        transaction(&[RecordedAccess::write(999)]),
+    ];
     for name in ["a.pages", "a.pages.gz", "a.pages.xz", "a.pages.zst"] {
         let path = dir.path().join(name);
         let out = flashlane_trace::Output::create(&path, false).unwrap();
@@ -263,7 +267,7 @@ fn recordings_are_known_by_their_names() {
 
 #[test]
 fn repeated_recording_begins_anew_from_memory() {
-    let transactions = [transaction(&[Access::read(1)]), transaction(&[Access::write(2)])];
+    let transactions = [transaction(&[RecordedAccess::read(1)]), transaction(&[RecordedAccess::write(2)])];
     let bytes = written(header(), &transactions, LeftOut::default());
     let open = move || Recording::from_reader(std::io::Cursor::new(bytes.clone()), "two");
     let mut repeated = Repeated::new(open).unwrap();

@@ -1,9 +1,9 @@
-//! How translation uses the cache of its map: an access that misses waits, and goes on later; translation pages are
+//! How translation uses the cache of its map: a lookup that misses waits, and goes on later; translation pages are
 //! placed and programmed. Without a cache all of this does nothing.
 
 use super::super::request::DriveKernel;
 use super::Translation;
-use super::map_cache::{Access, AccessKind, FetchSlot, LoadSlot, PageWriteSlot, Waiting};
+use super::map_cache::{FetchSlot, LoadSlot, LookupKind, MapLookup, PageWriteSlot, Waiting};
 use super::tasks::{HOST_MEMORY, LOAD, PAGE_WRITE};
 use crate::event::Event;
 use crate::ids::{Lpn, RequestSlot, TaskKind};
@@ -13,7 +13,7 @@ use flashlane_device::Part;
 use flashlane_policy::scheduling::Class;
 use std::ops::Range;
 
-/// An access that waited for the map and goes on.
+/// A lookup that waited for the map and goes on.
 pub(in crate::drive) enum Resumed {
     /// A mapping unit is to be programmed for `owner`.
     Write { owner: Owner, lpn: Lpn },
@@ -45,7 +45,7 @@ impl Translation {
         owner: Owner,
         lpn: Lpn,
     ) -> bool {
-        self.map_cache.is_none() || self.look_up(kernel, Access { owner, lpn, kind: AccessKind::Write })
+        self.map_cache.is_none() || self.look_up(kernel, MapLookup { owner, lpn, kind: LookupKind::Write })
     }
 
     /// Looks up the place of a mapping unit for a read of `bytes`, as [`Self::look_up_for_write`] does for a write.
@@ -58,7 +58,7 @@ impl Translation {
         lpn: Lpn,
         bytes: u64,
     ) -> bool {
-        self.look_up(kernel, Access { owner, lpn, kind: AccessKind::Read { class, bytes } })
+        self.look_up(kernel, MapLookup { owner, lpn, kind: LookupKind::Read { class, bytes } })
     }
 
     /// Looks up the place of a mapping unit that the host reads and that is not on flash.
@@ -74,9 +74,9 @@ impl Translation {
     }
 
     #[inline(never)]
-    fn look_up(&mut self, kernel: &mut DriveKernel, access: Access) -> bool {
+    fn look_up(&mut self, kernel: &mut DriveKernel, lookup: MapLookup) -> bool {
         let Some(cache) = &mut self.map_cache else { return true };
-        let is_known = cache.look_up(kernel, &self.ftl, access);
+        let is_known = cache.look_up(kernel, &self.ftl, lookup);
         self.settle_map(kernel);
         is_known
     }
@@ -174,12 +174,12 @@ impl Translation {
         self.settle_map(kernel);
     }
 
-    /// The next access that goes on and that translation cannot continue by itself.
+    /// The next lookup that goes on and that translation cannot continue by itself.
     pub(in crate::drive) fn next_resumed(&mut self, kernel: &mut DriveKernel) -> Option<Resumed> {
-        while let Some(Waiting { access, account }) = self.map_cache.as_mut()?.next_resumed() {
-            let Access { owner, lpn, kind } = access;
+        while let Some(Waiting { lookup, account }) = self.map_cache.as_mut()?.next_resumed() {
+            let MapLookup { owner, lpn, kind } = lookup;
             kernel.resume_account(owner, account, Part::Mapping);
-            let AccessKind::Read { class, bytes } = kind else {
+            let LookupKind::Read { class, bytes } = kind else {
                 return Some(Resumed::Write { owner, lpn });
             };
             if owner == Owner::Readahead {

@@ -7,7 +7,7 @@
 //! ```text
 //! look_up ─┬─ in memory: goes on at once, or in that of the host: … the time to get it from there … goes on
 //!          └─ missing: a line gives up its room; if it is dirty, its translation page is written first
-//!             … load: the translation page is read … the access goes on
+//!             … load: the translation page is read … the lookup goes on
 //! update (a unit has a new place, or none) ─┬─ in memory: the line is dirty
 //!                                           └─ missing, as for most units that GC moves: the translation page is written
 //! page write … the translation page is read, unless a whole one is in memory … it is programmed with all that is dirty of it
@@ -27,9 +27,9 @@
 //! Invariants:
 //! - an entry that is newer than its translation page is in a dirty line, or a page write that has not been programmed
 //!   has it;
-//! - page writes wait for nothing but flash, loads for page writes and flash, accesses for loads and room: none waits
+//! - page writes wait for nothing but flash, loads for page writes and flash, lookups for loads and room: none waits
 //!   in a circle;
-//! - a load ends, and every access that waits goes on, once.
+//! - a load ends, and every lookup that waits goes on, once.
 
 mod lines;
 mod page_write;
@@ -57,7 +57,7 @@ ids! {
     LoadSlot;
     /// A translation page that is being written.
     PageWriteSlot;
-    /// An access that waits for the host's memory.
+    /// A lookup that waits for the host's memory.
     FetchSlot;
 }
 
@@ -69,14 +69,14 @@ impl LoadSlot {
 
 /// What needs the place of a mapping unit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Access {
+pub(super) struct MapLookup {
     pub(super) owner: Owner,
     pub(super) lpn: Lpn,
-    pub(super) kind: AccessKind,
+    pub(super) kind: LookupKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AccessKind {
+pub(super) enum LookupKind {
     /// A read of this number of bytes.
     Read {
         class: Class,
@@ -85,9 +85,9 @@ pub(super) enum AccessKind {
     Write,
 }
 
-/// An access that waits, with its account where times are recorded.
+/// A lookup that waits, with its account where times are recorded.
 pub(super) struct Waiting {
-    pub(super) access: Access,
+    pub(super) lookup: MapLookup,
     pub(super) account: Option<TimeAccount>,
 }
 
@@ -232,22 +232,22 @@ impl MapCache {
         !self.lines.contains(self.line_of(lpn)) && ftl.plane_of(self.unit_of(self.page_of(lpn))).is_some()
     }
 
-    /// Looks up the entry that `access` needs. Returns whether it is in memory; otherwise the access waits, and is
+    /// Looks up the entry that `lookup` needs. Returns whether it is in memory; otherwise the lookup waits, and is
     /// among the resumed ones later. Page writes may have become ready.
-    pub(super) fn look_up(&mut self, kernel: &mut DriveKernel, ftl: &Ftl, access: Access) -> bool {
-        if let Some(holder) = self.lines.touch(self.line_of(access.lpn)) {
+    pub(super) fn look_up(&mut self, kernel: &mut DriveKernel, ftl: &Ftl, lookup: MapLookup) -> bool {
+        if let Some(holder) = self.lines.touch(self.line_of(lookup.lpn)) {
             self.counts.hits += 1;
             return match holder {
                 Holder::Drive => true,
-                Holder::Host => self.fetch(kernel, access),
+                Holder::Host => self.fetch(kernel, lookup),
             };
         }
         self.counts.misses += 1;
-        let begun = self.begin_load(kernel, ftl, access.lpn);
+        let begun = self.begin_load(kernel, ftl, lookup.lpn);
         if begun == BegunLoad::InMemory {
             return true;
         }
-        let waiting = Waiting { access, account: kernel.park_account(access.owner) };
+        let waiting = Waiting { lookup, account: kernel.park_account(lookup.owner) };
         // What resumed before may look up what it needs next.
         let resumed = self.resumed.len();
         match begun {
@@ -262,9 +262,9 @@ impl MapCache {
     }
 
     /// Gets a line from the host's memory, which takes time.
-    fn fetch(&mut self, kernel: &mut DriveKernel, access: Access) -> bool {
+    fn fetch(&mut self, kernel: &mut DriveKernel, lookup: MapLookup) -> bool {
         self.counts.host_hits += 1;
-        let waiting = Waiting { access, account: kernel.park_account(access.owner) };
+        let waiting = Waiting { lookup, account: kernel.park_account(lookup.owner) };
         let slot = self.fetches.insert(Some(waiting));
         kernel.start_timer(self.host_access, Event::Task(HOST_MEMORY, slot.0));
         false
@@ -369,7 +369,7 @@ impl MapCache {
     /// Looks up once more what there was no room for.
     pub(super) fn retry_without_room(&mut self, kernel: &mut DriveKernel, ftl: &Ftl) {
         while let Some(waiting) = self.without_room.pop_front() {
-            let Access { lpn, .. } = waiting.access;
+            let MapLookup { lpn, .. } = waiting.lookup;
             let begun = match self.lines.touch(self.line_of(lpn)) {
                 Some(_) => BegunLoad::InMemory,
                 None => self.begin_load(kernel, ftl, lpn),
@@ -385,7 +385,7 @@ impl MapCache {
         }
     }
 
-    /// The next access that goes on.
+    /// The next lookup that goes on.
     pub(super) fn next_resumed(&mut self) -> Option<Waiting> {
         self.resumed.pop_front()
     }

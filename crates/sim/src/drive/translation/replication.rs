@@ -48,7 +48,7 @@ use counts::ReplicationCounts;
 use dies::DieAccesses;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_policy::scheduling::Class;
-use flashlane_replication::{Access, Candidate, ExtraWrites, Groups, History, Shape, Slot, take_best};
+use flashlane_replication::{AccessKind, Candidate, ExtraWrites, Groups, History, Shape, Slot, take_best};
 pub(super) use hedge::HedgeSlot;
 use hedge::{HedgeKind, HedgedAccess};
 use versions::Versions;
@@ -70,7 +70,7 @@ pub(in crate::drive) struct Replicator {
     /// For each slot whose copy can be read, where that is; its block may be erased by now.
     released: Vec<Option<Released>>,
     /// For each slot whether a blocked read or a blocked write is the reason for its copy.
-    causes: Vec<Access>,
+    causes: Vec<AccessKind>,
     versions: Versions,
     dies: Vec<DieAccesses>,
     random: Random,
@@ -106,7 +106,7 @@ impl Replicator {
             hedged: Slab::new(),
             writes: vec![None; shape.slots() as usize],
             released: vec![None; shape.slots() as usize],
-            causes: vec![Access::Write; shape.slots() as usize],
+            causes: vec![AccessKind::Write; shape.slots() as usize],
             versions: Versions::new(shape.pages),
             dies: vec![DieAccesses::new(); geometry.dies as usize],
             random: seed.derive("replication").source(),
@@ -201,7 +201,7 @@ impl Replicator {
             candidates.push(best);
             first = free;
         }
-        self.history.record(lpn.0, best.chip, Access::Read, blocked);
+        self.history.record(lpn.0, best.chip, AccessKind::Read, blocked);
         let is_replicated = self.groups.is_replicated(lpn.0);
         if is_replicated {
             self.groups.touch(lpn.0, self.blocking_of_group(lpn));
@@ -321,7 +321,7 @@ impl Replicator {
             HedgeKind::Write { .. } if !kernel.flash().is_collecting(home) => None,
             HedgeKind::Write { blocked, .. } => {
                 if !std::mem::replace(blocked, true) {
-                    self.history.record(lpn.0, home.0, Access::Write, true);
+                    self.history.record(lpn.0, home.0, AccessKind::Write, true);
                 }
                 self.add_copy(kernel, lpn, home, Some(slot))
             }
@@ -389,7 +389,7 @@ impl Replicator {
             HedgeKind::Read { .. } => &mut self.counts.reads,
             HedgeKind::Write { blocked, .. } => {
                 if !blocked {
-                    self.history.record(access.lpn.0, access.home.0, Access::Write, false);
+                    self.history.record(access.lpn.0, access.home.0, AccessKind::Write, false);
                 }
                 self.versions.acknowledge(access.lpn, access.number);
                 self.counts.writes_by_copies += u64::from(operation.owner == Owner::Task(COPY, 0));

@@ -3,7 +3,7 @@
 
 use flashlane_host::{Accessed, PageAccess, Relation};
 use flashlane_transactions::recording::PAGES_MOST;
-use flashlane_transactions::{self as transactions, Access};
+use flashlane_transactions::{self as transactions, RecordedAccess};
 use std::collections::BTreeMap;
 
 /// Relations in their places.
@@ -62,9 +62,9 @@ impl Layout {
     }
 
     /// Numbers the page of an access. Requires: its fork was given as accessed, with this length.
-    pub(super) fn place(&self, access: &PageAccess) -> Access {
+    pub(super) fn place(&self, access: &PageAccess) -> RecordedAccess {
         let page = self.first[&(access.page.file, access.page.fork)] + access.page.block;
-        if access.is_write { Access::write(page) } else { Access::read(page) }
+        if access.is_write { RecordedAccess::write(page) } else { RecordedAccess::read(page) }
     }
 }
 
@@ -98,8 +98,8 @@ mod tests {
         );
         assert_eq!(layout.pages, 22);
         let access = |file, block, is_write| PageAccess { page: PageName { file, fork: 0, block }, is_write };
-        assert_eq!(layout.place(&access(5, 5, true)), Access::write(18));
-        assert_eq!(layout.place(&access(8, 0, false)), Access::read(21));
+        assert_eq!(layout.place(&access(5, 5, true)), RecordedAccess::write(18));
+        assert_eq!(layout.place(&access(8, 0, false)), RecordedAccess::read(21));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{COPY, CopyPlaced, DriveKernel, Replicator};
 use crate::event::Event;
 use crate::ftl::{Ftl, GcWork};
 use crate::ids::{DieId, Lpn};
-use flashlane_replication::{Access, Slot};
+use flashlane_replication::{AccessKind, Slot};
 
 impl Replicator {
     /// Queues the write of one more copy of a mapping unit whose home is on `home`. Returns its die, where it has one.
@@ -37,7 +37,7 @@ impl Replicator {
             return None;
         }
         self.writes[slot.0 as usize] = write;
-        self.causes[slot.0 as usize] = if write.is_some() { Access::Write } else { Access::Read };
+        self.causes[slot.0 as usize] = if write.is_some() { AccessKind::Write } else { AccessKind::Read };
         if let Some(write) = write
             && let HedgeKind::Write { copies, .. } = &mut self.hedged[write].kind
         {
@@ -69,7 +69,7 @@ impl Replicator {
             let slot = self.extra.take(die.0, now).expect("it is due");
             // Its write was completed by its home: a copy now would be for reads, and those ask for their own.
             let is_late =
-                self.causes[slot.0 as usize] == Access::Write && self.writes[slot.0 as usize].is_none();
+                self.causes[slot.0 as usize] == AccessKind::Write && self.writes[slot.0 as usize].is_none();
             if is_late || !self.groups.is_wanted(slot) {
                 self.counts.dropped += u64::from(is_late);
                 self.abandon(slot);
@@ -79,8 +79,8 @@ impl Replicator {
             match ftl.can_take(plane, lpn).then(|| ftl.place_on(plane, lpn, due)) {
                 Some(Ok(place)) => {
                     match self.causes[slot.0 as usize] {
-                        Access::Read => self.counts.for_reads += 1,
-                        Access::Write => self.counts.for_writes += 1,
+                        AccessKind::Read => self.counts.for_reads += 1,
+                        AccessKind::Write => self.counts.for_writes += 1,
                     }
                     self.dies[die.index()].copy_begins();
                     if let Some(write) = self.writes[slot.0 as usize] {
