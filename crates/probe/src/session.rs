@@ -49,7 +49,7 @@ pub(crate) struct SessionResults {
     pub(crate) stages: Vec<Stage>,
     pub(crate) findings: BTreeMap<Feature, Finding>,
     pub(crate) slc_cache: Option<SlcCacheRow>,
-    pub(crate) portrait: Option<LayoutCandidates>,
+    pub(crate) layout_candidates: Option<LayoutCandidates>,
     pub(crate) recommendations: BTreeMap<String, Recommendation>,
     pub(crate) advice: Vec<Advice>,
     pub(crate) figures: Vec<Figure>,
@@ -206,7 +206,7 @@ impl<'a, 'p> Session<'a, 'p> {
     pub(crate) fn reconcile_findings(&mut self, evidence: LayoutEvidence) {
         let capacity_bytes = self.settings.capacity_bytes;
         let candidates = consistency::reconcile(&mut self.results.findings, evidence, capacity_bytes);
-        self.results.portrait = Some(candidates);
+        self.results.layout_candidates = Some(candidates);
     }
 
     pub(crate) fn finding(&self, feature: Feature) -> Option<&Finding> {

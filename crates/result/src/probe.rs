@@ -334,8 +334,8 @@ pub struct ProbeResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slc_cache: Option<SlcCacheRow>,
     /// Layouts that fit the findings; `None` of a probe that ended before these were compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub portrait: Option<LayoutCandidates>,
+    #[serde(default, rename = "portrait", skip_serializing_if = "Option::is_none")]
+    pub layout_candidates: Option<LayoutCandidates>,
     /// Recommended settings by workload: `random_read`, `random_write`, `scan`.
     pub recommendation: BTreeMap<String, Recommendation>,
     /// Doubts about the result.

@@ -138,7 +138,7 @@ fn finding_table(findings: &[(Feature, &Finding)]) -> Table {
 
 /// Returns the layouts that fit the evidence, where there are several.
 fn layouts(result: &ProbeResult) -> Option<Table> {
-    let candidates = result.portrait.as_ref().filter(|candidates| candidates.layouts.len() > 1)?;
+    let candidates = result.layout_candidates.as_ref().filter(|candidates| candidates.layouts.len() > 1)?;
     let row = |layout: &Layout| {
         let sub_domains = layout.sub_domains.map_or_else(|| "?".into(), |count| count.to_string());
         Row::new(vec![
