@@ -17,8 +17,8 @@ use flashlane_result::trace::{
     BackwardRow, RefusalRow, ShareRow, SizeRow, TRACE_SCHEMA, TraceDeviceRow, TraceResult,
 };
 use flashlane_trace::{
-    Device, Extents, FORMATS, OpenError, OpenOptions, Portrait, ReadError, Record, Refusal, Share,
-    SideBySide, SizeClass, Summary, Trace, Writer, files, input_name, is_standard_input, open,
+    Device, Extents, FORMATS, OpenError, OpenOptions, ReadError, Record, Refusal, Share, SideBySide,
+    SizeClass, Summary, Trace, TraceStatistics, Writer, files, input_name, is_standard_input, open,
 };
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -168,13 +168,13 @@ fn info(arguments: &InfoArguments) -> Result<Status, Failure> {
     let devices = device_placement(&arguments.input)?;
     let mut trace = opened(&arguments.input)?;
     let name = trace.name().to_owned();
-    let mut portrait = Portrait::new();
+    let mut statistics = TraceStatistics::new();
     for record in metered(&mut trace, format!("reading {name}")) {
-        portrait.add(&placed(&devices, record));
+        statistics.add(&placed(&devices, record));
     }
     let summary = trace.summary();
     let partial = trace.finish().err().map(|error| error.to_string());
-    let result = result(&name, &summary, &portrait, partial.clone());
+    let result = result(&name, &summary, &statistics, partial.clone());
     output::deliver(&arguments.output, &result, None)?;
     Ok(match partial {
         None => Status::Done,
@@ -191,7 +191,12 @@ fn placed(devices: &SideBySide, record: Record) -> Record {
 }
 
 /// Builds the result: `docs/json.md`.
-fn result(name: &str, summary: &Summary, portrait: &Portrait, partial: Option<String>) -> TraceResult {
+fn result(
+    name: &str,
+    summary: &Summary,
+    statistics: &TraceStatistics,
+    partial: Option<String>,
+) -> TraceResult {
     let refusal = |refusal: &Refusal| RefusalRow { line: refusal.number, message: refusal.to_string() };
     let backward = summary.backward.map(|backward| BackwardRow {
         requests: backward.count,
@@ -216,24 +221,24 @@ fn result(name: &str, summary: &Summary, portrait: &Portrait, partial: Option<St
         codes: Some(summary.format.codes.into()),
         compression: summary.compression.map(str::to_owned),
         lines: summary.lines,
-        requests: portrait.requests(),
+        requests: statistics.requests(),
         skipped: summary.skipped,
         refused: summary.refused,
         refusals: summary.refusals.iter().map(refusal).collect(),
         ends_inside_line: summary.ends_inside_line,
         backward,
-        span_s: portrait.span().as_s_f64(),
-        transferred_bytes: portrait.operations().map(|(_, share)| share.bytes).fold(0, u64::saturating_add),
+        span_s: statistics.span().as_s_f64(),
+        transferred_bytes: statistics.operations().map(|(_, share)| share.bytes).fold(0, u64::saturating_add),
         operations: Ordered(
-            portrait.operations().map(|(operation, share)| (operation.to_string(), row(&share))).collect(),
+            statistics.operations().map(|(operation, share)| (operation.to_string(), row(&share))).collect(),
         ),
-        sizes: portrait.sizes().map(size).collect(),
-        sequential_share: portrait.sequential_share(),
-        highest_bytes: portrait.highest_bytes(),
-        footprint_bytes: portrait.footprint_bytes(),
-        granule_bytes: portrait.granule_bytes(),
-        between_ns: portrait.between().latency(),
-        took_ns: (!portrait.took().is_empty()).then(|| portrait.took().latency()),
+        sizes: statistics.sizes().map(size).collect(),
+        sequential_share: statistics.sequential_share(),
+        highest_bytes: statistics.highest_bytes(),
+        footprint_bytes: statistics.footprint_bytes(),
+        granule_bytes: statistics.granule_bytes(),
+        between_ns: statistics.between().latency(),
+        took_ns: (!statistics.took().is_empty()).then(|| statistics.took().latency()),
         devices: summary.devices.iter().map(device).collect(),
         warnings: summary.doubts().map(|doubt| Warning::new(doubt.code(), doubt.to_string())).collect(),
         partial,

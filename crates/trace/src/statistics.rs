@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 const DEVICES_MOST: usize = 1 << 16;
 
 /// Statistics of the requests so far.
-pub struct Portrait {
+pub struct TraceStatistics {
     operations: BTreeMap<Operation, Share>,
     sizes: [[u64; 2]; 64],
     between: Histogram,
@@ -50,7 +50,7 @@ pub struct SizeClass {
     pub writes: u64,
 }
 
-impl Portrait {
+impl TraceStatistics {
     /// Creates empty statistics.
     pub fn new() -> Self {
         Self {
@@ -159,7 +159,7 @@ impl Portrait {
     }
 }
 
-impl Default for Portrait {
+impl Default for TraceStatistics {
     fn default() -> Self {
         Self::new()
     }
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn statistics_match_hand_calculation() {
-        let mut portrait = Portrait::new();
+        let mut statistics = TraceStatistics::new();
         for (at_ns, operation, offset_bytes, length_bytes) in [
             (1000, Operation::Write, 8192, 4096),
             (2000, Operation::Write, 12288, 8192),
@@ -180,15 +180,15 @@ mod tests {
             (5000, Operation::Read, 20480, 512),
             (4000, Operation::Read, 8192, 5000),
         ] {
-            portrait.add(&Record { offset_bytes, length_bytes, ..blank(at_ns, 3, operation) });
+            statistics.add(&Record { offset_bytes, length_bytes, ..blank(at_ns, 3, operation) });
         }
-        assert_eq!((portrait.requests(), portrait.span().as_ns()), (5, 4000));
-        assert_eq!((portrait.highest_bytes(), portrait.footprint_bytes()), (20992, 4 * 4096));
-        assert_eq!(portrait.sequential_share(), 0.5);
-        let sizes: Vec<_> = portrait.sizes().map(|c| (c.at_most_bytes, c.reads, c.writes)).collect();
+        assert_eq!((statistics.requests(), statistics.span().as_ns()), (5, 4000));
+        assert_eq!((statistics.highest_bytes(), statistics.footprint_bytes()), (20992, 4 * 4096));
+        assert_eq!(statistics.sequential_share(), 0.5);
+        let sizes: Vec<_> = statistics.sizes().map(|c| (c.at_most_bytes, c.reads, c.writes)).collect();
         assert_eq!(sizes, [(512, 1, 0), (4096, 0, 1), (8192, 1, 1)]);
-        assert_eq!(portrait.between().latency().max, 3000.0);
-        let (operation, writes) = portrait.operations().find(|(o, _)| *o == Operation::Write).unwrap();
+        assert_eq!(statistics.between().latency().max, 3000.0);
+        let (operation, writes) = statistics.operations().find(|(o, _)| *o == Operation::Write).unwrap();
         assert_eq!((operation, writes.requests, writes.bytes), (Operation::Write, 2, 12288));
     }
 }
