@@ -44,9 +44,9 @@ pub(super) fn given<'a>(field: &'a str, set: &'a [String]) -> &'a str {
     set.iter().rev().find(|name| shared.contains(&name.as_str())).map_or(field, String::as_str)
 }
 
-/// Returns all that can be found wrong: rules over several settings are checked where each of these is in range. Sets
-/// the capacity, too, where it follows from over-provisioning.
-pub(super) fn validate(config: &mut DriveConfig) -> Result<(), Vec<Refusal>> {
+/// Sets the capacity where it follows from over-provisioning, and returns all that can be found wrong: rules over
+/// several settings are checked where each of these is in range.
+pub(super) fn complete_and_check(config: &mut DriveConfig) -> Result<(), Vec<Refusal>> {
     let mut found = ranges(config);
     let in_range = found.is_empty();
     if let Some(shown) = &config.lanes {
@@ -95,7 +95,8 @@ fn conventional(config: &mut DriveConfig) -> Vec<Refusal> {
     found
 }
 
-/// Checks the translation layer and the capacity, each rule only where those before hold. Requires: sizes fit.
+/// Checks the translation layer, sets the capacity that follows from over-provisioning, and checks it: each rule only
+/// where those before hold. Requires: sizes fit.
 fn structure(config: &mut DriveConfig) -> Result<Scheme, Refusal> {
     let scheme = mapping::translation(config)?;
     superblocks::validate(config, scheme.maps_blocks())?;

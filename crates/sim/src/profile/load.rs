@@ -5,14 +5,12 @@ use super::checks::{lanes, zones};
 use super::error::ConfigError;
 use super::fields::{field_at, line_at, line_of};
 use super::message::in_words;
-use super::reserve::Reserve;
 use super::settings::Settings;
 use super::{checks, inherited, reserve, words};
 use crate::config::DriveConfig;
 use crate::config::refusal::{Refusal, require};
 use crate::config::section::DriveKind;
 use flashlane_base::suggest::hint;
-use flashlane_device::OverProvisioningChange;
 use flashlane_policy::Policies;
 
 /// The profile called `name`, with `overrides` (dotted or plain field names and their values) in place of those of
@@ -76,47 +74,35 @@ pub(crate) fn parse_any(
     text: &str,
     overrides: &[(String, String)],
 ) -> Result<(DriveConfig, Option<ConfigError>), ConfigError> {
-    let mut table: toml::Table = toml::from_str(text).map_err(|error| locate(file, text, &error))?;
+    let file_table: toml::Table = toml::from_str(text).map_err(|error| locate(file, text, &error))?;
     // Read the file as it stands first, so that its own mistakes are reported with their lines.
-    let mut config: DriveConfig =
-        table.clone().try_into().map_err(|error| misread(file, text, &table, &error))?;
-    let file_table = table.clone();
+    let of_file: DriveConfig =
+        file_table.clone().try_into().map_err(|error| misread(file, text, &file_table, &error))?;
+    let mut table = file_table.clone();
     let settings = Settings::apply(file, &mut table, overrides)?;
     let refused = |refusal: Refusal| settings.refused(file, text, refusal);
     reserve::choose_one(&mut table, &settings.unsectioned()).map_err(refused)?;
-    let mut reserve_of_file = None;
-    if !overrides.is_empty() {
-        if !settings.unsectioned().contains(&"over_provisioning") {
-            config.policies = policies.clone();
-            // A file that makes a drive only with these settings has none.
-            let makes_a_drive = checks::validate(&mut config).is_ok();
-            reserve_of_file = makes_a_drive.then(|| Reserve::of(&config)).flatten();
+    let mut config: DriveConfig = table.clone().try_into().map_err(|error: toml::de::Error| {
+        // A section that has no place here is refused before its missing fields are.
+        match sections(&table) {
+            Err(refusal) if error.message().starts_with("missing field") => refused(refusal),
+            _ => settings.misread(file, &file_table, &table, &error),
         }
-        config = table.clone().try_into().map_err(|error: toml::de::Error| {
-            // A section that has no place here is refused before its missing fields are.
-            match sections(&table) {
-                Err(refusal) if error.message().starts_with("missing field") => refused(refusal),
-                _ => settings.misread(file, &file_table, &table, &error),
-            }
-        })?;
-        inherited::mark(&mut config, &file_table, &table, &settings.names());
-    }
+    })?;
+    let set = settings.names();
+    inherited::mark(&mut config, &file_table, &table, &set);
     config.policies = policies.clone();
     sections(&table).map_err(refused)?;
-    checks::validate(&mut config).map_err(|refusals| {
+    checks::complete_and_check(&mut config).map_err(|refusals| {
         let mut all = refusals.into_iter().map(refused);
         let first = all.next().expect("something is refused");
         ConfigError { others: all.collect(), ..first }
     })?;
-    let is_of_capacity = settings.unsectioned().contains(&"capacity");
-    config.over_provisioning_change = reserve_of_file
-        .zip(Reserve::of(&config))
-        // With a change of the flash, the capacity beside it confirms the reserve.
-        .filter(|(file, now)| {
-            now.share != file.share && !(is_of_capacity && now.flash_bytes != file.flash_bytes)
-        })
-        .map(|(file, _)| OverProvisioningChange { profile_share: file.share, is_of_capacity });
-    let set = settings.names();
+    // A file that makes a drive only with these settings has no over-provisioning to change.
+    let mut of_file = DriveConfig { policies: policies.clone(), ..of_file };
+    if checks::complete_and_check(&mut of_file).is_ok() {
+        config.over_provisioning_change = reserve::change(&of_file, &config, &settings.unsectioned());
+    }
     let mut unused =
         config.without_effect().into_iter().filter(|(field, _)| set.iter().any(|set| set == field));
     let unused = unused.next().map(refused);

@@ -25,7 +25,7 @@ fn range_of(table: &toml::Table, field: &str) -> Option<String> {
     let mut table = table.clone();
     *value_at(&mut table, field)? = toml::Value::Integer(u32::MAX.into());
     let mut config: DriveConfig = table.try_into().ok()?;
-    let refusals = checks::validate(&mut config).err()?;
+    let refusals = checks::complete_and_check(&mut config).err()?;
     let (_, reason) = refusals.into_iter().find(|(named, _)| *named == field)?;
     reason.split_once("; allowed: ").map(|(_, allowed)| allowed.to_owned())
 }

@@ -4,7 +4,7 @@ use crate::config::refusal::{Refusal, require};
 use crate::config::{Bytes, DriveConfig};
 use crate::ftl::scheme_registry;
 use crate::nand::Geometry;
-use flashlane_device::{FreeOutOfReach, OverProvisioning};
+use flashlane_device::{FreeOutOfReach, OverProvisioning, OverProvisioningChange};
 
 impl DriveConfig {
     /// `(flash - capacity) / capacity`, where flash is all that can hold the host's data: without pages for summaries
@@ -59,18 +59,38 @@ impl DriveConfig {
 }
 
 /// The flash beyond the capacity of a drive with a translation layer.
-pub(super) struct Reserve {
-    pub(super) share: f64,
-    pub(super) flash_bytes: u64,
+struct Reserve {
+    share: f64,
+    flash_bytes: u64,
 }
 
 impl Reserve {
     /// Returns `None` for software-defined flash.
     ///
     /// Requires: counts and sizes of the flash are in range.
-    pub(super) fn of(config: &DriveConfig) -> Option<Self> {
+    fn of(config: &DriveConfig) -> Option<Self> {
         Some(Self { share: config.over_provisioning()?, flash_bytes: flash_bytes(config) })
     }
+}
+
+/// Returns how settings changed the over-provisioning of a profile: `of_file` is the profile's own drive, `config` the
+/// one with settings, of which `set` are in no section. `None` where over-provisioning itself is set, or is as before.
+///
+/// Requires: both are checked.
+pub(super) fn change(
+    of_file: &DriveConfig,
+    config: &DriveConfig,
+    set: &[&str],
+) -> Option<OverProvisioningChange> {
+    if set.contains(&"over_provisioning") {
+        return None;
+    }
+    let (before, now) = (Reserve::of(of_file)?, Reserve::of(config)?);
+    let is_of_capacity = set.contains(&"capacity");
+    // With a change of the flash, the capacity beside it confirms the reserve.
+    let is_confirmed = is_of_capacity && now.flash_bytes != before.flash_bytes;
+    (now.share != before.share && !is_confirmed)
+        .then_some(OverProvisioningChange { profile_share: before.share, is_of_capacity })
 }
 
 /// Requires: counts and sizes of the flash are in range.
