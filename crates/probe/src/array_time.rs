@@ -3,7 +3,7 @@
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::repetitions::repeat;
 use flashlane_workload::Access;
 
@@ -20,7 +20,7 @@ fn sector_transfer_us(
     area: Area,
     found: &Chunk,
     samples: usize,
-) -> Result<f64, Interruption> {
+) -> Result<f64, EarlyEnd> {
     let sector = bench.sector_bytes();
     let points = repeat(bench, 2, samples, |bench, i| {
         let at = area.chunk_place(bench, found, 2 * found.size_bytes);
@@ -36,7 +36,7 @@ pub(crate) fn saves_array_time(
     area: Area,
     found: &Chunk,
     samples: usize,
-) -> Result<bool, Interruption> {
+) -> Result<bool, EarlyEnd> {
     let transfer_us = sector_transfer_us(bench, area, found, samples)?;
     Ok(found.contrast_us > TRANSFERS_MIN * transfer_us)
 }

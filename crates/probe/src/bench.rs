@@ -1,10 +1,10 @@
 //! A device under experiment: submits patterns of requests and measures their times.
 
 use crate::changed::Changed;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Completion, Device, Operation, Request, RequestId, SubmitError};
-use flashlane_measure::{Interruption as Measuring, MeasureError, Run, RunOptions, closed_loop};
+use flashlane_measure::{Interruption, MeasureError, Run, RunOptions, closed_loop};
 use flashlane_workload::{Access, Mix, Workload};
 use std::ops::ControlFlow;
 
@@ -102,7 +102,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Begins the stage with this index. Where `time` is given and the device's time is real, experiments that take
-    /// longer end with [`Interruption::OutOfTime`].
+    /// longer end with [`EarlyEnd::OutOfTime`].
     pub(crate) fn begin_stage(&mut self, stage: u32, time: Option<Duration>) {
         self.stage = stage;
         self.deadline = time.filter(|_| self.is_real()).map(|time| self.device.now() + time);
@@ -153,8 +153,8 @@ impl<'a> Bench<'a> {
     /// Submits requests at one time and waits for all. Returns the time until the last completion.
     ///
     /// # Errors
-    /// [`Interruption`] where one is refused or fails, or the probe is stopped.
-    pub fn burst(&mut self, accesses: &[Access]) -> Result<Duration, Interruption> {
+    /// [`EarlyEnd`] where one is refused or fails, or the probe is stopped.
+    pub fn burst(&mut self, accesses: &[Access]) -> Result<Duration, EarlyEnd> {
         self.check_stop()?;
         let start = self.device.now();
         for (id, access) in accesses.iter().enumerate() {
@@ -171,7 +171,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// As [`Bench::burst`].
-    pub fn one(&mut self, access: Access) -> Result<Duration, Interruption> {
+    pub fn one(&mut self, access: Access) -> Result<Duration, EarlyEnd> {
         self.burst(&[access])
     }
 
@@ -179,7 +179,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// As [`Bench::burst`].
-    pub fn durable_write(&mut self, offset_bytes: u64, length_bytes: u64) -> Result<Duration, Interruption> {
+    pub fn durable_write(&mut self, offset_bytes: u64, length_bytes: u64) -> Result<Duration, EarlyEnd> {
         self.check_stop()?;
         let start = self.device.now();
         let access = Access::write(offset_bytes, length_bytes);
@@ -195,7 +195,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// As [`Bench::burst`].
-    pub(crate) fn write_to_flash(&mut self, writes: &[Access]) -> Result<Duration, Interruption> {
+    pub(crate) fn write_to_flash(&mut self, writes: &[Access]) -> Result<Duration, EarlyEnd> {
         self.check_stop()?;
         let (start, is_at_once) = (self.device.now(), self.depth() as usize >= writes.len());
         for (id, write) in writes.iter().enumerate() {
@@ -226,7 +226,7 @@ impl<'a> Bench<'a> {
         &mut self,
         place: impl FnOnce() -> u64,
         length_bytes: u64,
-    ) -> Result<Duration, Interruption> {
+    ) -> Result<Duration, EarlyEnd> {
         match self.depth() {
             1 => self.one(Access::write(place(), length_bytes)),
             _ => Ok(Duration::ZERO),
@@ -243,7 +243,7 @@ impl<'a> Bench<'a> {
         write: Access,
         after: Duration,
         read: Access,
-    ) -> Result<Duration, Interruption> {
+    ) -> Result<Duration, EarlyEnd> {
         self.beside([write, read], after)
     }
 
@@ -257,7 +257,7 @@ impl<'a> Bench<'a> {
         read: Access,
         after: Duration,
         write: Access,
-    ) -> Result<Duration, Interruption> {
+    ) -> Result<Duration, EarlyEnd> {
         self.beside([read, write], after)
     }
 
@@ -271,7 +271,7 @@ impl<'a> Bench<'a> {
         write: Access,
         after: Duration,
         reads: &[Access],
-    ) -> Result<Duration, Interruption> {
+    ) -> Result<Duration, EarlyEnd> {
         self.check_stop()?;
         let start = self.device.now();
         self.out.clear();
@@ -294,7 +294,7 @@ impl<'a> Bench<'a> {
 
     /// Submits two requests, the second when the first has been in flight for `after` or is done; writes are durable.
     /// Returns the latency of the read.
-    fn beside(&mut self, both: [Access; 2], after: Duration) -> Result<Duration, Interruption> {
+    fn beside(&mut self, both: [Access; 2], after: Duration) -> Result<Duration, EarlyEnd> {
         self.check_stop()?;
         let start = self.device.now();
         self.out.clear();
@@ -322,7 +322,7 @@ impl<'a> Bench<'a> {
         &mut self,
         accesses: impl Iterator<Item = Access>,
         depth: u32,
-    ) -> Result<Duration, Interruption> {
+    ) -> Result<Duration, EarlyEnd> {
         self.stream_each(accesses, depth, |_, _| {})
     }
 
@@ -335,7 +335,7 @@ impl<'a> Bench<'a> {
         accesses: impl Iterator<Item = Access>,
         depth: u32,
         mut each: impl FnMut(&Access, &Completion),
-    ) -> Result<Duration, Interruption> {
+    ) -> Result<Duration, EarlyEnd> {
         self.stream_until(accesses, depth, None, &mut each)
     }
 
@@ -346,7 +346,7 @@ impl<'a> Bench<'a> {
         depth: u32,
         time: Option<Duration>,
         each: &mut dyn FnMut(&Access, &Completion),
-    ) -> Result<Duration, Interruption> {
+    ) -> Result<Duration, EarlyEnd> {
         let (mut count, mut first, start) = (0, None, self.device.now());
         let end = time.filter(|_| self.is_real()).map(|time| start + time);
         let (deadline, last) = (self.deadline, std::cell::Cell::new(start));
@@ -372,8 +372,8 @@ impl<'a> Bench<'a> {
         let took = done.map_err(loop_error)?;
         self.record(first, count, start, took);
         match (stopped, out_of_time) {
-            (true, _) => Err(Measuring::Stopped.into()),
-            (false, true) => Err(Interruption::OutOfTime),
+            (true, _) => Err(Interruption::Stopped.into()),
+            (false, true) => Err(EarlyEnd::OutOfTime),
             (false, false) => Ok(took),
         }
     }
@@ -382,7 +382,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// As [`Bench::burst`].
-    pub fn run(&mut self, workload: &Workload) -> Result<Run, Interruption> {
+    pub fn run(&mut self, workload: &Workload) -> Result<Run, EarlyEnd> {
         let mut watch =
             |_: &_| if (self.stop)() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         let options = RunOptions { samples: 0, watch: Some(&mut watch), ..Default::default() };
@@ -402,7 +402,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// As [`Bench::burst`].
-    pub fn fill(&mut self, offset: u64, length: u64, request_bytes: u64) -> Result<(), Interruption> {
+    pub fn fill(&mut self, offset: u64, length: u64, request_bytes: u64) -> Result<(), EarlyEnd> {
         let accesses =
             (0..length / request_bytes).map(|i| Access::write(offset + i * request_bytes, request_bytes));
         self.stream(accesses, 1)?;
@@ -415,7 +415,7 @@ impl<'a> Bench<'a> {
         offset: u64,
         length: u64,
         request_bytes: u64,
-    ) -> Result<(), Interruption> {
+    ) -> Result<(), EarlyEnd> {
         for i in 0..length / request_bytes {
             self.durable_write(offset + i * request_bytes, request_bytes)?;
         }
@@ -428,10 +428,10 @@ impl<'a> Bench<'a> {
         offset: u64,
         length: u64,
         request_bytes: u64,
-    ) -> Result<u64, Interruption> {
+    ) -> Result<u64, EarlyEnd> {
         let before = self.changed.bytes;
         match self.fill(offset, length, request_bytes) {
-            Err(Interruption::OutOfTime) => {
+            Err(EarlyEnd::OutOfTime) => {
                 self.flush_and_pause()?;
                 Ok(self.changed.bytes - before)
             }
@@ -443,7 +443,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// As [`Bench::burst`].
-    pub fn flush_and_pause(&mut self) -> Result<(), Interruption> {
+    pub fn flush_and_pause(&mut self) -> Result<(), EarlyEnd> {
         self.flush()?;
         // chen11 (section 3.2) pauses five seconds, which costs nothing in virtual time.
         let pause = if self.device.info().simulated { Duration::from_s(5) } else { Duration::from_ms(200) };
@@ -452,7 +452,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Flushes buffered writes, where the device can.
-    pub(crate) fn flush(&mut self) -> Result<(), Interruption> {
+    pub(crate) fn flush(&mut self) -> Result<(), EarlyEnd> {
         let access = Access { operation: Operation::Flush, offset_bytes: 0, length_bytes: 0 };
         match self.device.submit(Request::flush(0)) {
             Ok(()) => {
@@ -460,7 +460,7 @@ impl<'a> Bench<'a> {
                 self.wait(&[access])?;
             }
             Err(SubmitError::Unsupported { .. } | SubmitError::ReadOnly { .. }) => {}
-            Err(error) => return Err(Measuring::Refused { access, error }.into()),
+            Err(error) => return Err(Interruption::Refused { access, error }.into()),
         }
         Ok(())
     }
@@ -469,10 +469,10 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// As [`Bench::burst`].
-    pub(crate) fn trim(&mut self, offset_bytes: u64, length_bytes: u64) -> Result<bool, Interruption> {
+    pub(crate) fn trim(&mut self, offset_bytes: u64, length_bytes: u64) -> Result<bool, EarlyEnd> {
         match self.one(Access::trim(offset_bytes, length_bytes)) {
             Ok(_) => Ok(true),
-            Err(Interruption::Measuring(Measuring::Refused {
+            Err(EarlyEnd::Interrupted(Interruption::Refused {
                 error: SubmitError::Unsupported { .. },
                 ..
             })) => Ok(false),
@@ -484,12 +484,12 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// As [`Bench::burst`].
-    pub(crate) fn trim_to(&mut self, end_bytes: u64) -> Result<bool, Interruption> {
+    pub(crate) fn trim_to(&mut self, end_bytes: u64) -> Result<bool, EarlyEnd> {
         self.trim_range(0, end_bytes)
     }
 
     /// Trims from one offset to another, a part at a time. Returns false on a device without trim.
-    pub(crate) fn trim_range(&mut self, from_bytes: u64, end_bytes: u64) -> Result<bool, Interruption> {
+    pub(crate) fn trim_range(&mut self, from_bytes: u64, end_bytes: u64) -> Result<bool, EarlyEnd> {
         for at in (from_bytes..end_bytes).step_by(TRIM_BYTES as usize) {
             if !self.trim(at, (end_bytes - at).min(TRIM_BYTES))? {
                 return Ok(false);
@@ -508,18 +508,18 @@ impl<'a> Bench<'a> {
     }
 
     /// Returns an error where the probe is stopped or the stage's time has ended.
-    fn check_stop(&mut self) -> Result<(), Interruption> {
+    fn check_stop(&mut self) -> Result<(), EarlyEnd> {
         if self.deadline.is_some_and(|deadline| self.device.now() >= deadline) {
-            return Err(Interruption::OutOfTime);
+            return Err(EarlyEnd::OutOfTime);
         }
         if self.requests < self.next_stop_check {
             return Ok(());
         }
         self.next_stop_check = self.requests + STOP_CHECK_EVERY;
-        if (self.stop)() { Err(Measuring::Stopped.into()) } else { Ok(()) }
+        if (self.stop)() { Err(Interruption::Stopped.into()) } else { Ok(()) }
     }
 
-    fn submit(&mut self, id: u64, access: &Access) -> Result<(), Interruption> {
+    fn submit(&mut self, id: u64, access: &Access) -> Result<(), EarlyEnd> {
         let (offset, length) = (access.offset_bytes, access.length_bytes);
         let request = match access.operation {
             Operation::Write => Request::write(id, offset, length),
@@ -529,44 +529,44 @@ impl<'a> Bench<'a> {
         self.submit_request(id, access, request)
     }
 
-    fn submit_durable(&mut self, id: u64, write: &Access) -> Result<(), Interruption> {
+    fn submit_durable(&mut self, id: u64, write: &Access) -> Result<(), EarlyEnd> {
         let request = Request::write(id, write.offset_bytes, write.length_bytes).durable();
         self.submit_request(id, write, request)
     }
 
-    fn submit_request(&mut self, id: u64, access: &Access, request: Request) -> Result<(), Interruption> {
+    fn submit_request(&mut self, id: u64, access: &Access, request: Request) -> Result<(), EarlyEnd> {
         self.requests += 1;
         self.changed.add(access.operation, 1, access.length_bytes);
         let request = Request { id: RequestId(id), ..request };
-        Ok(self.device.submit(request).map_err(|error| Measuring::Refused { access: *access, error })?)
+        Ok(self.device.submit(request).map_err(|error| Interruption::Refused { access: *access, error })?)
     }
 
     /// Waits for all requests in flight, whose ids are their indices in `accesses`.
-    fn wait(&mut self, accesses: &[Access]) -> Result<(), Interruption> {
+    fn wait(&mut self, accesses: &[Access]) -> Result<(), EarlyEnd> {
         self.out.clear();
         self.wait_for_rest(accesses)
     }
 
     /// Waits for all requests in flight, of which some may be done.
-    fn wait_for_rest(&mut self, accesses: &[Access]) -> Result<(), Interruption> {
+    fn wait_for_rest(&mut self, accesses: &[Access]) -> Result<(), EarlyEnd> {
         while self.out.len() < accesses.len() {
             let before = self.out.len();
             self.device.reap(Instant::FAR, &mut self.out);
             if self.out.len() == before {
-                return Err(Measuring::Stalled { in_flight: (accesses.len() - before) as u64 }.into());
+                return Err(Interruption::Stalled { in_flight: (accesses.len() - before) as u64 }.into());
             }
         }
         for completion in &self.out {
             if let Err(failure) = completion.outcome {
                 let access = accesses[completion.id.0 as usize];
-                return Err(Measuring::Failed { access, failure }.into());
+                return Err(Interruption::Failed { access, failure }.into());
             }
         }
         Ok(())
     }
 }
 
-fn loop_error(error: MeasureError) -> Measuring {
+fn loop_error(error: MeasureError) -> Interruption {
     match error {
         MeasureError::Interrupted(interruption) => interruption,
         MeasureError::Unfit { unfit, .. } => {

@@ -12,7 +12,7 @@
 
 use crate::bench::Bench;
 use crate::bus_time::{self, BusTime};
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pattern::{self, Point};
 use crate::rewritten::Rewritten;
 use flashlane_base::Duration;
@@ -80,7 +80,7 @@ fn keep_flash(times: &mut Vec<f64>, memory_us: f64) -> bool {
 }
 
 impl References {
-    fn measure(bench: &mut Bench<'_>, pages: &mut Rewritten<'_>, among: u64) -> Result<Self, Interruption> {
+    fn measure(bench: &mut Bench<'_>, pages: &mut Rewritten<'_>, among: u64) -> Result<Self, EarlyEnd> {
         let (sector, page_bytes) = (bench.sector_bytes(), pages.page_bytes);
         let [mut writes, mut reads, mut page_reads] = [const { Vec::new() }; 3];
         for _ in 0..REFERENCE {
@@ -129,7 +129,7 @@ impl Beside {
         bench: &mut Bench<'_>,
         pages: &mut Rewritten<'_>,
         among: u64,
-    ) -> Result<Option<Timing>, Interruption> {
+    ) -> Result<Option<Timing>, EarlyEnd> {
         let references = References::measure(bench, pages, among)?;
         match self {
             Self::Read => Ok(Timing::of_reads(&references)),
@@ -146,7 +146,7 @@ impl Beside {
         pages: &mut Rewritten<'_>,
         timing: &Timing,
         (written, other): (u64, u64),
-    ) -> Result<f64, Interruption> {
+    ) -> Result<f64, EarlyEnd> {
         let write = Access::write(written, pages.page_bytes);
         let took = match self {
             Self::Read => {
@@ -207,7 +207,7 @@ impl Timing {
         pages: &mut Rewritten<'_>,
         among: u64,
         references: &References,
-    ) -> Result<Option<Self>, Interruption> {
+    ) -> Result<Option<Self>, EarlyEnd> {
         let program_us = references.program_us();
         let Some(bus) = BusTime::measure(bench, pages.area, pages.page_bytes)? else { return Ok(None) };
         let sector_share = bench.sector_bytes() as f64 / pages.page_bytes as f64;
@@ -247,7 +247,7 @@ impl Timing {
         pages: &mut Rewritten<'_>,
         among: u64,
         references: &References,
-    ) -> Result<Option<Self>, Interruption> {
+    ) -> Result<Option<Self>, EarlyEnd> {
         let page_bytes = pages.page_bytes;
         let mut times = Vec::new();
         for _ in 0..REFERENCE {

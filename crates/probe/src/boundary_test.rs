@@ -1,7 +1,7 @@
 //! How a place is tested for a boundary between chunks.
 
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use flashlane_workload::Access;
 
 /// A test of a place.
@@ -27,7 +27,7 @@ impl BoundaryTest {
     }
 
     /// Measures a place, in microseconds.
-    pub(crate) fn measure(self, bench: &mut Bench<'_>, at: u64) -> Result<f64, Interruption> {
+    pub(crate) fn measure(self, bench: &mut Bench<'_>, at: u64) -> Result<f64, EarlyEnd> {
         let sector = bench.sector_bytes();
         let took = match self {
             // The upper sector goes first: two reads in ascending order might be taken for a sequential stream and

@@ -2,7 +2,7 @@
 
 use crate::area::Area;
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pattern::Point;
 use crate::repetitions::repeat;
 use flashlane_workload::Access;
@@ -40,7 +40,7 @@ impl BusTime {
         bench: &mut Bench<'_>,
         area: Area,
         page_bytes: u64,
-    ) -> Result<Option<Self>, Interruption> {
+    ) -> Result<Option<Self>, EarlyEnd> {
         let at_once = bench.depth().min(2) as usize;
         let sector = bench.sector_bytes();
         let Some(trimmed) = trim_end(bench, area, page_bytes)? else { return Ok(None) };
@@ -117,7 +117,7 @@ fn mean_overlap(length: f64, later: f64, deviation: f64) -> f64 {
 }
 
 /// Trims the end of the drive, whose reads then need no flash; `None` on a drive without trim.
-fn trim_end(bench: &mut Bench<'_>, area: Area, page_bytes: u64) -> Result<Option<Area>, Interruption> {
+fn trim_end(bench: &mut Bench<'_>, area: Area, page_bytes: u64) -> Result<Option<Area>, EarlyEnd> {
     let capacity_bytes = bench.device().info().capacity_bytes;
     let trimmed = Area {
         offset_bytes: (capacity_bytes - TRIMMED_BYTES) / page_bytes * page_bytes,
@@ -141,7 +141,7 @@ pub(crate) fn longest_memory_reads_us(
     bench: &mut Bench<'_>,
     area: Area,
     page_bytes: u64,
-) -> Result<Option<[f64; 2]>, Interruption> {
+) -> Result<Option<[f64; 2]>, EarlyEnd> {
     let Some(trimmed) = trim_end(bench, area, page_bytes)? else { return Ok(None) };
     let points = memory_reads(bench, trimmed, page_bytes)?;
     let deviations = (MEMORY_READS as f64).sqrt() * FROM_FLASH;
@@ -159,7 +159,7 @@ pub(crate) fn is_from_memory(
     area: Area,
     page_bytes: u64,
     read: Point,
-) -> Result<bool, Interruption> {
+) -> Result<bool, EarlyEnd> {
     let Some(trimmed) = trim_end(bench, area, page_bytes)? else { return Ok(false) };
     let memory = memory_reads(bench, trimmed, page_bytes)?[1];
     let slack_us = (FLASH_STANDARD_ERRORS * memory.error.hypot(read.error)).max(LEAST_FLASH_US);
@@ -167,7 +167,7 @@ pub(crate) fn is_from_memory(
 }
 
 /// Measures reads of a sector and of a page in trimmed space.
-fn memory_reads(bench: &mut Bench<'_>, trimmed: Area, page_bytes: u64) -> Result<Vec<Point>, Interruption> {
+fn memory_reads(bench: &mut Bench<'_>, trimmed: Area, page_bytes: u64) -> Result<Vec<Point>, EarlyEnd> {
     let sizes = [bench.sector_bytes(), page_bytes];
     repeat(bench, 2, MEMORY_READS, |bench, kind| {
         let page = bench.random().below(trimmed.length_bytes / page_bytes);

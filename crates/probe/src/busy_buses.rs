@@ -19,7 +19,7 @@ use crate::bus_time::BusTime;
 use crate::busy_dies::BusyDies;
 use crate::channels::{self, Channels};
 use crate::dies::Dies;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::mapping::Policy;
 use crate::pair::Pair;
 use flashlane_base::Duration;
@@ -73,7 +73,7 @@ pub(crate) fn find(
     chunk: &Chunk,
     page_bytes: u64,
     busy: &BusyDies,
-) -> Result<Buses, Interruption> {
+) -> Result<Buses, EarlyEnd> {
     let Some(bus) = BusTime::measure(bench, area, page_bytes)? else { return Ok(Buses::Unclear) };
     let search = Search { area, chunk, page_bytes, dies: busy.dies, bus };
     if bench.depth() > 1 && search.is_one_die_each_by_reads(bench)? {
@@ -99,7 +99,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn by_writes(&self, bench: &mut Bench<'_>) -> Result<Buses, Interruption> {
+    fn by_writes(&self, bench: &mut Bench<'_>) -> Result<Buses, EarlyEnd> {
         let unit = bench.unit_bytes(true);
         let begins_late = bench.second_write_begins_late(|| self.area.chunk_start(self.chunk, 0), unit)?;
         // Of two transfers, those of a write that begins late may wait for the rest only; and a buffer may read the
@@ -145,7 +145,7 @@ impl Search<'_> {
     /// Returns how much later than the first the second of two writes on different dies reaches its die, at most, in
     /// microseconds: the command of a write may take longer than that of a read. Two writes end later than one by this
     /// time, where programs take equally long.
-    fn second_write_us(&self, bench: &mut Bench<'_>, unit: u64) -> Result<f64, Interruption> {
+    fn second_write_us(&self, bench: &mut Bench<'_>, unit: u64) -> Result<f64, EarlyEnd> {
         let mut took_us = [Vec::new(), Vec::new()];
         for nth in 0..2 * TIMED_WRITES {
             let Some((_, accesses)) = self.pair(bench, |at| Access::write(at, unit)) else { return Ok(0.0) };
@@ -162,7 +162,7 @@ impl Search<'_> {
     }
 
     /// Returns whether reads of pages show no shared bus, though they would.
-    fn is_one_die_each_by_reads(&self, bench: &mut Bench<'_>) -> Result<bool, Interruption> {
+    fn is_one_die_each_by_reads(&self, bench: &mut Bench<'_>) -> Result<bool, EarlyEnd> {
         // The link separates reads that share no bus.
         let [bus_us, link_us] =
             [self.bus.least_us, self.bus.link_us].map(|hold_us| self.bus.mean_wait_us(hold_us, 0.0));

@@ -14,7 +14,7 @@ use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::beside::{Beside, Timing};
 use crate::dies::{ChunkPair, Dies, Fit};
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::mapping::Policy;
 use crate::pattern;
 use crate::rewritten::Rewritten;
@@ -92,7 +92,7 @@ pub(crate) fn find(
     page_bytes: u64,
     fill_bytes: u64,
     beside: Beside,
-) -> Result<Seen, Interruption> {
+) -> Result<Seen, EarlyEnd> {
     let is_possible = bench.depth() >= beside.least_depth() && area.chunks(chunk) >= 8;
     let Some(pages) = Rewritten::new(bench, area, chunk, page_bytes).filter(|_| is_possible) else {
         return Ok(Seen::Nothing);
@@ -135,7 +135,7 @@ impl Trial<'_> {
         self.pages.pages() / WRITTEN
     }
 
-    fn run(&mut self, bench: &mut Bench<'_>) -> Result<Option<BusyDies>, Interruption> {
+    fn run(&mut self, bench: &mut Bench<'_>) -> Result<Option<BusyDies>, EarlyEnd> {
         let among = self.written_pages();
         let Some(timing) = self.beside.timing(bench, &mut self.pages, among)? else { return Ok(None) };
         let most = SAMPLES_MAX.min(PER_CHUNK * self.pages.area.chunks(self.pages.chunk) as usize);
@@ -171,7 +171,7 @@ impl Trial<'_> {
         bench: &mut Bench<'_>,
         timing: &Timing,
         samples: &[(ChunkPair, f64)],
-    ) -> Result<Option<(Dies, Policy)>, Interruption> {
+    ) -> Result<Option<(Dies, Policy)>, EarlyEnd> {
         let random: Vec<ChunkPair> = samples.iter().map(|(sample, _)| *sample).collect();
         let mut aimed = Vec::new();
         while let Some(Fit { dies, policy, rival, .. }) = Dies::fit(&random, &aimed) {
@@ -197,7 +197,7 @@ impl Trial<'_> {
         &mut self,
         bench: &mut Bench<'_>,
         [one, other]: [(Dies, Policy); 2],
-    ) -> Result<Option<usize>, Interruption> {
+    ) -> Result<Option<usize>, EarlyEnd> {
         let may_be_ahead = [one.1, other.1].contains(&Policy::WriteOrder);
         loop {
             let shares =
@@ -217,7 +217,7 @@ impl Trial<'_> {
 
     /// Returns whether two pages that are written at once take two programs where their addresses share a die. Where
     /// places follow from the order of writes, all such pairs are neighbours.
-    fn places_follow_addresses(&mut self, bench: &mut Bench<'_>, dies: Dies) -> Result<bool, Interruption> {
+    fn places_follow_addresses(&mut self, bench: &mut Bench<'_>, dies: Dies) -> Result<bool, EarlyEnd> {
         let mut times = [const { Vec::new() }; 2];
         for nth in 0..2 * TESTS {
             let (next, shares) = (self.next_chunk(Policy::Lba), nth % 2 == 0);
@@ -264,7 +264,7 @@ impl Trial<'_> {
         bench: &mut Bench<'_>,
         timing: &Timing,
         other: usize,
-    ) -> Result<Option<(ChunkPair, f64)>, Interruption> {
+    ) -> Result<Option<(ChunkPair, f64)>, EarlyEnd> {
         let (by_address, by_turn) = (self.next_chunk(Policy::Lba), self.next_chunk(Policy::WriteOrder));
         let next = self.pages.next_page(self.written_pages());
         let beside = self.pages.page_in(bench, other);
@@ -281,7 +281,7 @@ impl Trial<'_> {
         timing: &Timing,
         dies: Dies,
         policy: Policy,
-    ) -> Result<bool, Interruption> {
+    ) -> Result<bool, EarlyEnd> {
         let mut failed = [0; 2];
         for nth in 0..2 * TESTS {
             let (next, shares) = (self.next_chunk(policy), nth % 2 == 0);

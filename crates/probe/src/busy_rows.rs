@@ -14,7 +14,7 @@ use crate::beside::{REFERENCE, References, Timing};
 use crate::bus_time;
 use crate::chunk_ends::Ends;
 use crate::dies::{ChunkPair, Dies};
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::row_writer::Writer;
 use crate::write_rows::{FoundChunks, LONGER, Rows, TwoPageWrite, rows};
 use flashlane_workload::Access;
@@ -28,7 +28,7 @@ const WAIT_MIN: usize = 12;
 const STRAY: f64 = 0.2;
 
 /// Looks for the ends of chunks. Requires: pages are written in the order of addresses where they are read.
-pub(crate) fn find(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<FoundChunks>, Interruption> {
+pub(crate) fn find(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<FoundChunks>, EarlyEnd> {
     if bench.depth() < 2 {
         return Ok(None);
     }
@@ -53,7 +53,7 @@ struct Row {
 }
 
 impl Row {
-    fn measure(bench: &mut Bench<'_>, writer: &mut Writer, timing: &Timing) -> Result<Self, Interruption> {
+    fn measure(bench: &mut Bench<'_>, writer: &mut Writer, timing: &Timing) -> Result<Self, EarlyEnd> {
         let mut row = Self { late: Vec::new(), early: Vec::new() };
         for (first, begins) in rows(writer) {
             writer.write_until(bench, begins)?;
@@ -76,7 +76,7 @@ impl Row {
 }
 
 /// Measures when a read is late beside the write of a page.
-fn timing(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<Timing>, Interruption> {
+fn timing(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<Timing>, EarlyEnd> {
     let sector = bench.sector_bytes();
     let [mut writes, mut reads, mut page_reads] = [const { Vec::new() }; 3];
     for _ in 0..REFERENCE {
@@ -103,7 +103,7 @@ fn sample(
     timing: &Timing,
     page: u64,
     before: u64,
-) -> Result<Option<TwoPageWrite>, Interruption> {
+) -> Result<Option<TwoPageWrite>, EarlyEnd> {
     let at = |page: u64| writer.area.offset_bytes + page * writer.page_bytes;
     let write = Access::write(at(page), writer.page_bytes);
     let read = Access::read(at(page - before), bench.sector_bytes());
@@ -118,7 +118,7 @@ fn one_page(
     bench: &mut Bench<'_>,
     writer: &mut Writer,
     timing: &Timing,
-) -> Result<Option<FoundChunks>, Interruption> {
+) -> Result<Option<FoundChunks>, EarlyEnd> {
     let (mut waited, mut wait_us, mut pairs) = (0, 0.0, Vec::new());
     let pages = writer.row_pages();
     for nth in 0..RANDOM_READS as u64 {

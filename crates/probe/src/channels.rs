@@ -18,7 +18,7 @@ use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::bus_time::BusTime;
 use crate::dies::Dies;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pair::{Pair, by_difference};
 use crate::pattern::Point;
 use crate::repetitions::repeat;
@@ -70,7 +70,7 @@ pub(crate) fn find(
     repetitions: usize,
     dies: Option<Dies>,
     bus: Option<BusTime>,
-) -> Result<Option<Channels>, Interruption> {
+) -> Result<Option<Channels>, EarlyEnd> {
     let chunks = area.chunks(chunk);
     if chunks < 8 || bench.depth() < 2 {
         return Ok(None);
@@ -221,7 +221,7 @@ impl Costs {
         chunk: &Chunk,
         page: u64,
         repetitions: usize,
-    ) -> Result<Self, Interruption> {
+    ) -> Result<Self, EarlyEnd> {
         let (sector, pages) = (bench.sector_bytes(), chunk.size_bytes / page);
         let points = repeat(bench, 4, repetitions, |bench, kind| {
             let bytes = if kind % 2 == 0 { sector } else { page };

@@ -6,7 +6,7 @@
 //! decide; where it changes the choice, the next point is measured, until the choice stands.
 
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::grid::{DEPTH_STEP, Grid, GridCell, SIZE_STEP};
 use crate::load::Load;
 use crate::point_measurement::PointMeasurement;
@@ -38,15 +38,14 @@ pub(crate) struct Choice {
 }
 
 /// Measures a point as `run` does.
-pub(crate) type Confirm<'a> =
-    dyn FnMut(&mut Bench<'_>, &GridCell) -> Result<PointMeasurement, Interruption> + 'a;
+pub(crate) type Confirm<'a> = dyn FnMut(&mut Bench<'_>, &GridCell) -> Result<PointMeasurement, EarlyEnd> + 'a;
 
 /// Chooses the fewest bytes in flight that are good enough.
 pub(crate) fn cheapest(
     bench: &mut Bench<'_>,
     grid: &mut Grid,
     confirm: &mut Confirm<'_>,
-) -> Result<Choice, Interruption> {
+) -> Result<Choice, EarlyEnd> {
     for confirmed in 0..CONFIRMATIONS_MAX {
         let (chosen, best) = grid.cheapest(|_| true).expect("a grid has cells");
         // Where the first choice did not stand, the best is next: without it, no other is known to be good enough.
@@ -68,7 +67,7 @@ pub(crate) fn within_bound(
     grid: &mut Grid,
     bound_ns: f64,
     confirm: &mut Confirm<'_>,
-) -> Result<Choice, Interruption> {
+) -> Result<Choice, EarlyEnd> {
     let at = match confirmed_within(bench, grid, bound_ns, confirm)? {
         Some(at) => deepest_within(bench, grid, at, bound_ns, confirm)?,
         None => shortest(bench, grid, confirm)?,
@@ -89,7 +88,7 @@ pub(crate) fn within_bound_again(
     bound_ns: f64,
     is_last: bool,
     confirm: &mut Confirm<'_>,
-) -> Result<Choice, Interruption> {
+) -> Result<Choice, EarlyEnd> {
     for Choice { cell: known, measured, .. } in tried {
         if let Some(cell) = grid.cells.iter_mut().find(|cell| cell.is_at(known)) {
             cell.take(measured.clone());
@@ -138,7 +137,7 @@ fn confirmed_within(
     grid: &mut Grid,
     bound_ns: f64,
     confirm: &mut Confirm<'_>,
-) -> Result<Option<usize>, Interruption> {
+) -> Result<Option<usize>, EarlyEnd> {
     for _ in 0..CONFIRMATIONS_MAX {
         let Some(at) = fastest_within(&grid.cells, bound_ns) else { break };
         if grid.cells[at].confirmed.is_some() {
@@ -151,11 +150,7 @@ fn confirmed_within(
 
 /// Returns the cell with the shortest 99th percentile, confirmed, beside which no other may have a shorter one: short
 /// measurements overrate a percentile, too.
-fn shortest(
-    bench: &mut Bench<'_>,
-    grid: &mut Grid,
-    confirm: &mut Confirm<'_>,
-) -> Result<usize, Interruption> {
+fn shortest(bench: &mut Bench<'_>, grid: &mut Grid, confirm: &mut Confirm<'_>) -> Result<usize, EarlyEnd> {
     for _ in 0..CONFIRMATIONS_MAX {
         let at = grid.shortest(|_| true).expect("a grid has cells");
         if grid.cells[at].confirmed.is_some() {
@@ -167,7 +162,7 @@ fn shortest(
 }
 
 /// Returns the cell with the fewest requests in flight, confirmed; of several sizes that with the shortest percentile.
-fn fewest(bench: &mut Bench<'_>, grid: &mut Grid, confirm: &mut Confirm<'_>) -> Result<usize, Interruption> {
+fn fewest(bench: &mut Bench<'_>, grid: &mut Grid, confirm: &mut Confirm<'_>) -> Result<usize, EarlyEnd> {
     let fewest = grid.cells.iter().map(|cell| cell.depth).min();
     let at = grid.shortest(|cell| Some(cell.depth) == fewest).expect("a grid has cells");
     if grid.cells[at].confirmed.is_none() {
@@ -192,7 +187,7 @@ fn deepest_within(
     at: usize,
     bound_ns: f64,
     confirm: &mut Confirm<'_>,
-) -> Result<usize, Interruption> {
+) -> Result<usize, EarlyEnd> {
     let GridCell { request_bytes, mut depth, .. } = grid.cells[at];
     let next = grid
         .cells
@@ -298,7 +293,7 @@ impl Grid {
         bench: &mut Bench<'_>,
         at: usize,
         confirm: &mut Confirm<'_>,
-    ) -> Result<(), Interruption> {
+    ) -> Result<(), EarlyEnd> {
         let measured = confirm(bench, &self.cells[at])?;
         let GridCell { request_bytes, bytes_per_s: estimate, .. } = self.cells[at];
         let share = measured.bandwidth_bytes_per_s / estimate;

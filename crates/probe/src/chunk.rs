@@ -18,7 +18,7 @@
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::boundary_test::BoundaryTest;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pattern::{self, Point};
 use crate::repetitions::repeat;
 use crate::verify::verify_and_correct;
@@ -28,14 +28,14 @@ use flashlane_workload::Access;
 /// microseconds.
 ///
 /// # Errors
-/// [`Interruption`] where the device fails.
+/// [`EarlyEnd`] where the device fails.
 pub fn curve(
     bench: &mut Bench<'_>,
     area: Area,
     sectors: u64,
     offsets: usize,
     repetitions: usize,
-) -> Result<Vec<Point>, Interruption> {
+) -> Result<Vec<Point>, EarlyEnd> {
     let sector = bench.sector_bytes();
     let room = (offsets as u64 + sectors + 1) * sector;
     repeat(bench, offsets + 1, repetitions, |bench, k| {
@@ -77,12 +77,12 @@ pub fn valley_distance(curve: &[Point]) -> Option<usize> {
 /// to the next one where it finds none, and what it finds is verified by as many tests as the last one asks for.
 ///
 /// # Errors
-/// [`Interruption`] where the device fails.
+/// [`EarlyEnd`] where the device fails.
 pub(crate) fn by_pairs(
     bench: &mut Bench<'_>,
     area: Area,
     repetitions: &[usize],
-) -> Result<Option<Chunk>, Interruption> {
+) -> Result<Option<Chunk>, EarlyEnd> {
     run_searches(bench, area, BoundaryTest::Pairs, &searches(bench), repetitions)
 }
 
@@ -92,7 +92,7 @@ fn run_searches(
     test: BoundaryTest,
     searches: &[Search],
     repetitions: &[usize],
-) -> Result<Option<Chunk>, Interruption> {
+) -> Result<Option<Chunk>, EarlyEnd> {
     let samples = VERIFICATION_FACTOR * repetitions.last().copied().unwrap_or_default();
     for search in searches {
         let reach_bytes = search.reach_bytes.min(area.length_bytes / 4);
@@ -113,12 +113,12 @@ fn run_searches(
 /// Looks for pages and chunk boundaries by single reads. Returns the chunk and the size of a page.
 ///
 /// # Errors
-/// [`Interruption`] where the device fails.
+/// [`EarlyEnd`] where the device fails.
 pub(crate) fn by_single_reads(
     bench: &mut Bench<'_>,
     area: Area,
     repetitions: usize,
-) -> Result<Option<(Chunk, u64)>, Interruption> {
+) -> Result<Option<(Chunk, u64)>, EarlyEnd> {
     let Some((page_bytes, array_us)) = page_by_single_reads(bench, area, repetitions)? else {
         return Ok(None);
     };
@@ -139,7 +139,7 @@ fn page_by_single_reads(
     bench: &mut Bench<'_>,
     area: Area,
     repetitions: usize,
-) -> Result<Option<(u64, f64)>, Interruption> {
+) -> Result<Option<(u64, f64)>, EarlyEnd> {
     let sector = bench.sector_bytes();
     let count = (PAGES_REACH_BYTES / sector) as usize;
     let row = repeat(bench, count, 2 * repetitions, |bench, k| {
@@ -192,7 +192,7 @@ fn search_boundaries(
     test: BoundaryTest,
     Search { step_bytes: step, reach_bytes: reach, is_spread }: Search,
     repetitions: usize,
-) -> Result<Option<Chunk>, Interruption> {
+) -> Result<Option<Chunk>, EarlyEnd> {
     let count = (reach / step) as usize;
     // Place k tests for a boundary at (k + 1) * step.
     let row = repeat(bench, count, repetitions, |bench, k| {
@@ -218,13 +218,13 @@ fn search_boundaries(
 /// inside a chunk as boundaries cannot be distinguished.
 ///
 /// # Errors
-/// [`Interruption`] where the device fails.
+/// [`EarlyEnd`] where the device fails.
 pub fn page_bytes(
     bench: &mut Bench<'_>,
     area: Area,
     chunk: &Chunk,
     repetitions: usize,
-) -> Result<Option<u64>, Interruption> {
+) -> Result<Option<u64>, EarlyEnd> {
     let sector = bench.sector_bytes();
     let inside = (chunk.size_bytes / sector).saturating_sub(1) as usize;
     if inside == 0 {
@@ -261,7 +261,7 @@ fn page_of_uniform_chunk(
     area: Area,
     chunk: &Chunk,
     repetitions: usize,
-) -> Result<Option<u64>, Interruption> {
+) -> Result<Option<u64>, EarlyEnd> {
     let sector = bench.sector_bytes();
     let points = repeat(bench, 4, 16 * repetitions, |bench, kind| {
         let start = area.chunk_place(bench, chunk, 4 * chunk.size_bytes) + chunk.size_bytes;

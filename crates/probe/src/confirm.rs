@@ -3,7 +3,7 @@
 
 use crate::area::{Area, MeasuredArea};
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::grid::GridCell;
 use crate::load::Load;
 use crate::options::Budget;
@@ -41,7 +41,7 @@ pub(crate) fn reads(
     measured_area: MeasuredArea,
     budget: Budget,
     cell: &GridCell,
-) -> Result<PointMeasurement, Interruption> {
+) -> Result<PointMeasurement, EarlyEnd> {
     let mut job = load.job(cell.request_bytes, cell.depth);
     if let MeasuredArea::Filled(Area { offset_bytes, length_bytes }) = measured_area {
         job = job.area(offset_bytes, length_bytes / cell.request_bytes * cell.request_bytes);
@@ -87,7 +87,7 @@ pub(crate) fn again(
     area: Area,
     budget: Budget,
     cell: &GridCell,
-) -> Result<Vec<PointMeasurement>, Interruption> {
+) -> Result<Vec<PointMeasurement>, EarlyEnd> {
     let count = requests_of(REPETITION_BYTES, REPETITION_REQUESTS_MAX, cell);
     let one = |nth| {
         // From a source of its own, so that the experiments that follow draw what they would without these.
@@ -132,7 +132,7 @@ fn measure(
     budget: Budget,
     cell: &GridCell,
     seed: Seed,
-) -> Result<PointMeasurement, Interruption> {
+) -> Result<PointMeasurement, EarlyEnd> {
     let (run, line) = run(bench, job, requests_and_warmup, budget, cell, seed)?;
     Ok(PointMeasurement { workload: line, ..PointMeasurement::from(&run) })
 }
@@ -145,7 +145,7 @@ fn run(
     budget: Budget,
     cell: &GridCell,
     seed: Seed,
-) -> Result<(Run, String), Interruption> {
+) -> Result<(Run, String), EarlyEnd> {
     let mut stop = Stop::after(requests);
     if bench.is_real() {
         stop.time = Some(budget.run);

@@ -2,7 +2,7 @@
 //! and mapping cache.
 
 use crate::area::{Area, Chunk};
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::link::Link;
 use crate::mapping::{self, Collisions, Neighbours, Policy};
 use crate::options::{Effort, Medium};
@@ -35,7 +35,7 @@ pub(crate) fn skip_stages(session: &mut Session<'_, '_>) {
 }
 
 /// Runs the stages and reports their findings and figures.
-pub(crate) fn run_stages(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
+pub(crate) fn run_stages(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), EarlyEnd> {
     let page_or_usual = structure.page_or_usual(session.bench().sector_bytes());
     session.begin_stage(Stage::Mapping);
     session.in_time(&[Feature::MappingPolicy], |session| find_mapping(session, structure))?;
@@ -76,7 +76,7 @@ fn policy(session: &Session<'_, '_>) -> Option<Policy> {
     [Policy::Lba, Policy::WriteOrder].into_iter().find(|policy| policy.name() == name)
 }
 
-fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
+fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), EarlyEnd> {
     if let Some(policy) = structure.mapping {
         let stays = match policy {
             Policy::Lba => "address",
@@ -117,7 +117,7 @@ fn measure_mapping(
     chunk: &Chunk,
     page_bytes: Option<u64>,
     distances: Option<(usize, usize)>,
-) -> Result<(Finding, Area), Interruption> {
+) -> Result<(Finding, Area), EarlyEnd> {
     let inner_page = inner_page(Some(chunk), page_bytes);
     // Where the page is not known, whole chunks are written, which keep their stripe as well.
     let page = page_bytes.unwrap_or(chunk.size_bytes);
@@ -206,7 +206,7 @@ fn mapping_finding(
 }
 
 /// Measures the link by reads of trimmed space, and fills that space again.
-fn find_link(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
+fn find_link(session: &mut Session<'_, '_>) -> Result<(), EarlyEnd> {
     let why = match session.settings().medium {
         Medium::Drive => {
             let area = session.area();
@@ -231,7 +231,7 @@ fn note_link(session: &mut Session<'_, '_>, link: Link) {
     session.note(Feature::RoundTrip, link.round_trip);
 }
 
-fn find_reclaim_unit(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
+fn find_reclaim_unit(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), EarlyEnd> {
     let finding = match structure.page_bytes {
         _ if session.settings().effort != Effort::Full => Finding::not_determined(
             "the whole drive has to be written more than once for it: probe with --full",
@@ -259,7 +259,7 @@ const WRITES_DRIVE: &str = "most of the drive has to be written for it: probe wi
 
 /// Looks for an SLC cache. It comes before all other writes, since a drive may use all flash that was never written, or
 /// was erased, as one.
-pub(crate) fn find_slc_cache(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
+pub(crate) fn find_slc_cache(session: &mut Session<'_, '_>) -> Result<(), EarlyEnd> {
     if session.settings().effort != Effort::Full || session.settings().medium != Medium::Drive {
         let why = match session.settings().medium {
             Medium::Drive => WRITES_DRIVE,
@@ -281,7 +281,7 @@ pub(crate) fn find_slc_cache(session: &mut Session<'_, '_>) -> Result<(), Interr
 const NO_DRIVE: &str = "what is written to a file or a virtual disk shows the host, and not a drive";
 
 /// Looks for a mapping cache, on a drive that holds data everywhere.
-fn find_mapping_cache(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
+fn find_mapping_cache(session: &mut Session<'_, '_>) -> Result<(), EarlyEnd> {
     let why = match session.settings() {
         settings if settings.medium != Medium::Drive => Some(NO_DRIVE),
         settings if settings.effort != Effort::Full => Some(WRITES_DRIVE),

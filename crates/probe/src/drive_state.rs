@@ -3,7 +3,7 @@
 //! A simulated drive counts the reads that reach its flash; for a real device the caller may know (a file's holes).
 
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use flashlane_base::Seed;
 use flashlane_measure::never_written_share;
 use flashlane_workload::Access;
@@ -26,7 +26,7 @@ impl DriveState {
         bench: &mut Bench<'_>,
         seed: Seed,
         known_share: Option<f64>,
-    ) -> Result<Self, Interruption> {
+    ) -> Result<Self, EarlyEnd> {
         let before = bench.device().counters();
         if before.get("host_pages_read").is_none() {
             return Ok(Self { never_written_share: known_share });

@@ -10,7 +10,7 @@
 use crate::area::Area;
 use crate::bench::Bench;
 use crate::bend::{Bend, bend};
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pattern::{mean_and_variance, point};
 use flashlane_base::Duration;
 use flashlane_workload::Access;
@@ -110,7 +110,7 @@ impl WriteTimes {
     }
 
     /// Of writes of `bytes` at multiples of them.
-    pub(crate) fn measure(bench: &mut Bench<'_>, area: Area, bytes: u64) -> Result<Self, Interruption> {
+    pub(crate) fn measure(bench: &mut Bench<'_>, area: Area, bytes: u64) -> Result<Self, EarlyEnd> {
         let idle = Duration::from_ms(2);
         let (mut plain, mut durable) = (Vec::new(), Vec::new());
         for _ in 0..24 {

@@ -1,11 +1,11 @@
 //! How much longer a read of flash takes than one that needs none.
 
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::repetitions::repeat;
 use crate::row_writer::{PAGES_REACH_BYTES, Writer};
 use flashlane_device::SubmitError;
-use flashlane_measure::Interruption as Measuring;
+use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 
 /// Reads of written and of trimmed sectors.
@@ -13,12 +13,12 @@ const READS: usize = 200;
 
 /// Returns how much longer a read of a written sector takes than one of a trimmed sector, which needs no flash, in
 /// microseconds; `None` on a drive without trim.
-pub(crate) fn longer_us(bench: &mut Bench<'_>, writer: &Writer) -> Result<Option<f64>, Interruption> {
+pub(crate) fn longer_us(bench: &mut Bench<'_>, writer: &Writer) -> Result<Option<f64>, EarlyEnd> {
     let sector = bench.sector_bytes();
     let trimmed = writer.area.offset_bytes;
     match bench.one(Access::trim(trimmed, PAGES_REACH_BYTES)) {
         Ok(_) => {}
-        Err(Interruption::Measuring(Measuring::Refused {
+        Err(EarlyEnd::Interrupted(Interruption::Refused {
             error: SubmitError::Unsupported { .. }, ..
         })) => return Ok(None),
         Err(error) => return Err(error),

@@ -6,7 +6,7 @@
 
 use crate::advice_text;
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::grid::GridCell;
 use crate::options::{Effort, Medium, Options, Progress};
 use crate::structure::page_or_usual;
@@ -58,7 +58,7 @@ fn measure(
     page: Option<&Finding>,
     point: &Recommendation,
     options: Options<'_>,
-) -> Result<(Rate, Option<f64>), Interruption> {
+) -> Result<(Rate, Option<f64>), EarlyEnd> {
     let Options { effort, seed, mut watch, .. } = options;
     let progress = Progress { stage: "writes on a fragmented drive", share: 1.0 };
     let mut stop = || watch.as_mut().is_some_and(|watch| watch(&progress).is_break());

@@ -6,7 +6,7 @@
 
 use crate::area::Area;
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::load::Load;
 use crate::point_measurement::{PointMeasurement, is_timed};
 use flashlane_base::units::format_bytes;
@@ -66,7 +66,7 @@ impl Grid {
         test_area: TestArea,
         request_bytes: Option<u64>,
         time: Duration,
-    ) -> Result<Self, Interruption> {
+    ) -> Result<Self, EarlyEnd> {
         let unit = bench.unit_bytes(load == Load::RandomWrite);
         let sizes: Vec<u64> = match request_bytes {
             Some(size) => vec![size],
@@ -104,7 +104,7 @@ impl Grid {
         cursor: &mut u64,
         (request_bytes, depth): (u64, u32),
         time: Duration,
-    ) -> Result<GridCell, Interruption> {
+    ) -> Result<GridCell, EarlyEnd> {
         // Requests in flight together may complete together: a rate needs many rounds of them.
         let round = depth as usize;
         let lead_in_bytes = test_area.lead_in_bytes;

@@ -3,7 +3,7 @@
 
 use crate::area::Area;
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use flashlane_base::{Duration, Seed};
 use flashlane_result::probe::Finding;
 use flashlane_workload::{Job, Mix, Pattern, Stop, Workload};
@@ -27,7 +27,7 @@ pub(crate) fn find(
     area: Area,
     page: u64,
     requests: &[usize],
-) -> Result<Finding, Interruption> {
+) -> Result<Finding, EarlyEnd> {
     let (&most, fewer) = requests.split_last().expect("numbers of requests are given");
     for &few in fewer {
         if let Some(slowdowns) = measure(bench, area, page, few as u64)?
@@ -48,12 +48,12 @@ fn measure(
     area: Area,
     page: u64,
     requests: u64,
-) -> Result<Option<[Slowdown; 2]>, Interruption> {
+) -> Result<Option<[Slowdown; 2]>, EarlyEnd> {
     let half = area.length_bytes / 2 / page * page;
     let reader = Job::new("reader", Pattern::Random, Mix::READ, page).area(area.offset_bytes, half);
     let writer = Job::new("writer", Pattern::Random, Mix::WRITE, page).area(area.offset_bytes + half, half);
     let mut is_timed = true;
-    let mut rates = |jobs: Vec<Job>| -> Result<Vec<f64>, Interruption> {
+    let mut rates = |jobs: Vec<Job>| -> Result<Vec<f64>, EarlyEnd> {
         let mut stop = Stop::after(requests);
         stop.time = (!bench.device().info().simulated).then_some(LONGEST);
         let workload = Workload::new(jobs, stop).seed(Seed(bench.random().bits()));

@@ -2,7 +2,7 @@
 
 use crate::area::{Area, Chunk};
 use crate::bus_time::TRIMMED_BYTES;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Session};
 
 /// Chunks of the largest area: several periods of most drives.
@@ -15,7 +15,7 @@ pub(crate) fn fill(
     session: &mut Session<'_, '_>,
     chunk: &Chunk,
     whole: bool,
-) -> Result<Option<Area>, Interruption> {
+) -> Result<Option<Area>, EarlyEnd> {
     let (area, capacity_bytes) = (session.area(), session.settings().capacity_bytes);
     let most_bytes = if whole { capacity_bytes - TRIMMED_BYTES } else { capacity_bytes * 3 / 4 };
     let wanted = most_bytes.min(CHUNKS_MAX * chunk.size_bytes).min(AREA_BYTES_MAX);

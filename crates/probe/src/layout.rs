@@ -22,7 +22,7 @@ use crate::busy_buses::{self, Buses};
 use crate::busy_dies::{self, BusyDies, Seen};
 use crate::channels::{self, Channels};
 use crate::dies::{Dies, PLANES_MAX};
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::mapping::Policy;
 use crate::numbers::ordinal;
 use crate::pattern::confidence;
@@ -49,7 +49,7 @@ fn beside_writes(
     area: Area,
     chunk: &Chunk,
     page: u64,
-) -> Result<Option<BusyDies>, Interruption> {
+) -> Result<Option<BusyDies>, EarlyEnd> {
     let seen = busy_dies::find(session.bench(), area, chunk, page, FILL_BYTES, Beside::Write)?;
     Ok(seen.dies().filter(|busy| busy.policy == Policy::Lba))
 }
@@ -101,7 +101,7 @@ impl ChunkLayout {
         area: Area,
         chunk: &Chunk,
         page: Option<u64>,
-    ) -> Result<Self, Interruption> {
+    ) -> Result<Self, EarlyEnd> {
         let (few, many) = (session.repetitions().rising(16), session.repetitions().of(64));
         let mut layout = Self::by_distances(session, area, chunk, page, &few)?;
         if layout.is_certain_by_distances(session, area, chunk)? {
@@ -130,7 +130,7 @@ impl ChunkLayout {
         chunk: &Chunk,
         page: Option<u64>,
         repetitions: &[usize],
-    ) -> Result<Self, Interruption> {
+    ) -> Result<Self, EarlyEnd> {
         // Larger reads might take several array times.
         let page = page.unwrap_or(session.bench().sector_bytes());
         let reach = REACH.min(area.chunks(chunk) as usize / 2);
@@ -152,7 +152,7 @@ impl ChunkLayout {
         area: Area,
         chunk: &Chunk,
         page: Option<u64>,
-    ) -> Result<Self, Interruption> {
+    ) -> Result<Self, EarlyEnd> {
         let mut layout = Self { busy: self.busy, ..Self::of_stripe(self.stripe.clone()) };
         if layout.is_certain_by_distances(session, area, chunk)? {
             return Ok(layout);
@@ -176,7 +176,7 @@ impl ChunkLayout {
         session: &mut Session<'_, '_>,
         area: Area,
         chunk: &Chunk,
-    ) -> Result<bool, Interruption> {
+    ) -> Result<bool, EarlyEnd> {
         let Verdict::Both { degree, sub_domains } = self.stripe.verdict() else { return Ok(false) };
         let (period, chunks) = (degree * sub_domains, area.chunks(chunk) as usize);
         let turn = PLANES_MAX * period;
@@ -202,7 +202,7 @@ impl ChunkLayout {
         area: Area,
         chunk: &Chunk,
         page: Option<u64>,
-    ) -> Result<(), Interruption> {
+    ) -> Result<(), EarlyEnd> {
         let written_page = page.filter(|_| session.settings().may_write && self.busy != Seen::Nothing);
         if let Some(page) = written_page {
             self.busy = busy_dies::find(session.bench(), area, chunk, page, FILL_BYTES, Beside::Read)?;
@@ -253,7 +253,7 @@ impl ChunkLayout {
         chunk: &Chunk,
         page: u64,
         dies: Option<Dies>,
-    ) -> Result<(), Interruption> {
+    ) -> Result<(), EarlyEnd> {
         let repetitions = session.repetitions().of(12);
         let bus = match session.settings().may_write {
             true => BusTime::measure(session.bench(), area, page)?,
@@ -273,7 +273,7 @@ impl ChunkLayout {
         area: Area,
         chunk: &Chunk,
         page_bytes: u64,
-    ) -> Result<(), Interruption> {
+    ) -> Result<(), EarlyEnd> {
         let busy = self.busy.dies();
         let dies = busy.map(|busy| (busy.dies, busy.policy));
         let known = transfers::Known { page_bytes, dies, fill_bytes: FILL_BYTES };
@@ -293,7 +293,7 @@ impl ChunkLayout {
         chunk: &Chunk,
         page: u64,
         busy: BusyDies,
-    ) -> Result<(), Interruption> {
+    ) -> Result<(), EarlyEnd> {
         let buses = busy_buses::find(session.bench(), area, chunk, page, &busy)?;
         if buses != Buses::Unclear || self.degree.status == Status::NotDetermined {
             (self.degree, self.sub_domains) = bus_findings(busy, buses);
@@ -307,7 +307,7 @@ impl ChunkLayout {
         session: &mut Session<'_, '_>,
         chunk: &Chunk,
         page: Option<u64>,
-    ) -> Result<(), Interruption> {
+    ) -> Result<(), EarlyEnd> {
         let area = session.area();
         let page =
             page.filter(|_| session.settings().may_write && self.degree.status == Status::NotDetermined);
@@ -324,7 +324,7 @@ impl ChunkLayout {
         session: &mut Session<'_, '_>,
         chunk: &Chunk,
         page: Option<u64>,
-    ) -> Result<(), Interruption> {
+    ) -> Result<(), EarlyEnd> {
         let is_wanted = session.settings().may_write && self.is_open() && self.busy.dies().is_none();
         let Some(page) = page.filter(|_| is_wanted) else { return Ok(()) };
         let area = session.area();

@@ -106,7 +106,7 @@ mod writes;
 mod written_page;
 mod written_pairs;
 
-pub use error::{Interruption, ProbeError};
+pub use error::{EarlyEnd, ProbeError};
 pub use flashlane_result::feature::Feature;
 pub use flashlane_result::probe::{Finding, ProbeResult, Rate, Recommendation, Status};
 pub use fragmented::add_fragmented;

@@ -6,10 +6,10 @@
 
 use crate::area::Area;
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pattern::point;
 use flashlane_device::SubmitError;
-use flashlane_measure::Interruption as Measuring;
+use flashlane_measure::Interruption;
 use flashlane_result::probe::Finding;
 use flashlane_workload::Access;
 
@@ -24,10 +24,10 @@ pub(crate) struct Link {
 const STRAIGHT: f64 = 0.04;
 
 /// Measures the link over an area that may be trimmed.
-pub(crate) fn find(bench: &mut Bench<'_>, area: Area) -> Result<Link, Interruption> {
+pub(crate) fn find(bench: &mut Bench<'_>, area: Area) -> Result<Link, EarlyEnd> {
     match bench.one(Access::trim(area.offset_bytes, area.length_bytes)) {
         Ok(_) => {}
-        Err(Interruption::Measuring(Measuring::Refused {
+        Err(EarlyEnd::Interrupted(Interruption::Refused {
             error: SubmitError::Unsupported { .. }, ..
         })) => {
             return Ok(Link::unknown(
@@ -62,7 +62,7 @@ pub(crate) fn find(bench: &mut Bench<'_>, area: Area) -> Result<Link, Interrupti
 }
 
 /// Finding on the time of one read of a trimmed sector.
-fn find_round_trip(bench: &mut Bench<'_>, area: Area) -> Result<Finding, Interruption> {
+fn find_round_trip(bench: &mut Bench<'_>, area: Area) -> Result<Finding, EarlyEnd> {
     let sector = bench.sector_bytes();
     let mut times = Vec::new();
     for _ in 0..64 {
@@ -84,7 +84,7 @@ enum TimesBySize {
 }
 
 /// Measures reads of a trimmed area, with many in flight.
-fn time_by_size(bench: &mut Bench<'_>, area: Area) -> Result<TimesBySize, Interruption> {
+fn time_by_size(bench: &mut Bench<'_>, area: Area) -> Result<TimesBySize, EarlyEnd> {
     let sector = bench.sector_bytes();
     let mut points = Vec::new();
     for size in [sector, 16 * 1024, 64 * 1024, 128 * 1024] {
@@ -116,7 +116,7 @@ impl Link {
 }
 
 /// Microseconds per read of `size` bytes at the drive's depth divided by `share`.
-fn us_per_read(bench: &mut Bench<'_>, area: Area, size: u64, share: u32) -> Result<f64, Interruption> {
+fn us_per_read(bench: &mut Bench<'_>, area: Area, size: u64, share: u32) -> Result<f64, EarlyEnd> {
     let count = 400;
     let places: Vec<u64> = (0..count)
         .map(|_| area.offset_bytes + bench.random().below(area.length_bytes / size) * size)

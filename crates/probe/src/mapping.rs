@@ -13,7 +13,7 @@
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::boundary_test::BoundaryTest;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pattern::Point;
 use crate::repetitions::{repeat, samples};
 use crate::stripe;
@@ -73,14 +73,14 @@ pub struct Overwritten {
 /// `period` and `apart` are distances in chunks: at the first pairs share a die, at the second they share nothing.
 ///
 /// # Errors
-/// [`Interruption`] where the device fails.
+/// [`EarlyEnd`] where the device fails.
 pub(crate) fn die_step(
     bench: &mut Bench<'_>,
     area: Area,
     chunk: &Chunk,
     (period, apart): (usize, usize),
     repetitions: usize,
-) -> Result<Point, Interruption> {
+) -> Result<Point, EarlyEnd> {
     let sector = bench.sector_bytes();
     let points = repeat(bench, 2, repetitions, |bench, i| {
         let distance = if i == 0 { period } else { apart };
@@ -92,8 +92,8 @@ pub(crate) fn die_step(
 /// Overwrites an area once, page by page, in random order.
 ///
 /// # Errors
-/// [`Interruption`] where the device fails.
-pub fn overwrite(bench: &mut Bench<'_>, area: Area, page_bytes: u64) -> Result<Overwritten, Interruption> {
+/// [`EarlyEnd`] where the device fails.
+pub fn overwrite(bench: &mut Bench<'_>, area: Area, page_bytes: u64) -> Result<Overwritten, EarlyEnd> {
     let mut turns: Vec<u64> =
         (0..area.length_bytes / page_bytes).map(|i| area.offset_bytes + i * page_bytes).collect();
     bench.random().shuffle(&mut turns);
@@ -109,14 +109,14 @@ pub fn overwrite(bench: &mut Bench<'_>, area: Area, page_bytes: u64) -> Result<O
 /// distance of `apart_pages`.
 ///
 /// # Errors
-/// [`Interruption`] where the device fails.
+/// [`EarlyEnd`] where the device fails.
 pub fn collisions(
     bench: &mut Bench<'_>,
     area: Area,
     written: &Overwritten,
     (stripe_pages, apart_pages): (u64, u64),
     repetitions: usize,
-) -> Result<Collisions, Interruption> {
+) -> Result<Collisions, EarlyEnd> {
     let page = written.page_bytes;
     let sector = bench.sector_bytes();
     let pages = written.turns.len() as u64;
@@ -179,7 +179,7 @@ impl Neighbours {
         chunk: &Chunk,
         page_bytes: u64,
         repetitions: usize,
-    ) -> Result<Self, Interruption> {
+    ) -> Result<Self, EarlyEnd> {
         let test = BoundaryTest::Single { page_bytes };
         let inside_places = chunk.size_bytes / page_bytes - 1;
         let kinds = samples(bench, 2, repetitions, |bench, kind| {

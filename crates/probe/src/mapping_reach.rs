@@ -16,7 +16,7 @@
 //! The drive MUST hold data everywhere: of space without, the map may be known without flash.
 
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pattern::{Point, mean_and_variance, median, point};
 use flashlane_base::units::format_bytes;
 use flashlane_result::probe::Finding;
@@ -51,7 +51,7 @@ const AGREE: f64 = 0.1;
 const STANDARD_ERRORS: f64 = 2.0;
 
 /// Measures the reach.
-pub(crate) fn find(bench: &mut Bench<'_>) -> Result<(Finding, Option<Figure>), Interruption> {
+pub(crate) fn find(bench: &mut Bench<'_>) -> Result<(Finding, Option<Figure>), EarlyEnd> {
     let capacity_bytes = bench.device().info().capacity_bytes;
     let Some(without_flash_us) = without_flash_us(bench)? else {
         let why = "the drive has no trim: a read without flash, as of a cache, cannot be told from others";
@@ -103,7 +103,7 @@ pub(crate) fn find(bench: &mut Bench<'_>) -> Result<(Finding, Option<Figure>), I
 
 /// Returns how long a read takes of space that holds nothing, where the drive has trim. The map of such a place may be
 /// on flash, too, so that only reads that are repeated count.
-fn without_flash_us(bench: &mut Bench<'_>) -> Result<Option<f64>, Interruption> {
+fn without_flash_us(bench: &mut Bench<'_>) -> Result<Option<f64>, EarlyEnd> {
     let capacity_bytes = bench.device().info().capacity_bytes;
     let length_bytes = WARM_BYTES;
     let span = Span { offset_bytes: (capacity_bytes / length_bytes - 1) * length_bytes, length_bytes };
@@ -128,7 +128,7 @@ struct Span {
 
 impl Span {
     /// Reads all of it, each part twice; from its end, so that readahead does not answer.
-    fn warm(self, bench: &mut Bench<'_>) -> Result<(), Interruption> {
+    fn warm(self, bench: &mut Bench<'_>) -> Result<(), EarlyEnd> {
         let size = WARM_BYTES.min(self.length_bytes);
         let end = self.offset_bytes + self.length_bytes;
         let reads =
@@ -137,7 +137,7 @@ impl Span {
     }
 
     /// Reads a random place so many times in turn.
-    fn read_again<const TIMES: usize>(self, bench: &mut Bench<'_>) -> Result<[f64; TIMES], Interruption> {
+    fn read_again<const TIMES: usize>(self, bench: &mut Bench<'_>) -> Result<[f64; TIMES], EarlyEnd> {
         let sector = bench.sector_bytes();
         let at = self.offset_bytes + bench.random().below(self.length_bytes / sector) * sector;
         let mut times = [0.0; TIMES];
@@ -167,7 +167,7 @@ impl Scale {
         bench: &mut Bench<'_>,
         whole: Span,
         without_flash_us: f64,
-    ) -> Result<Result<Self, String>, Interruption> {
+    ) -> Result<Result<Self, String>, EarlyEnd> {
         let (mut longer, mut again, mut noise) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..FIRST {
             let [first, second, third] = whole.read_again(bench)?;
@@ -205,7 +205,7 @@ impl Scale {
     }
 
     /// Counts misses at random places of a span.
-    fn misses(self, bench: &mut Bench<'_>, span: Span, places: usize) -> Result<Misses, Interruption> {
+    fn misses(self, bench: &mut Bench<'_>, span: Span, places: usize) -> Result<Misses, EarlyEnd> {
         let mut missed = 0;
         for _ in 0..places {
             let [first, second] = span.read_again(bench)?;
@@ -273,7 +273,7 @@ fn of_whole(
     scale: Scale,
     whole: Span,
     seen: &mut Vec<Misses>,
-) -> Result<Result<Reach, String>, Interruption> {
+) -> Result<Result<Reach, String>, EarlyEnd> {
     for _ in 0..2 {
         seen.push(scale.misses(bench, whole, WHOLE)?);
     }
@@ -292,12 +292,12 @@ fn of_spans(
     scale: Scale,
     whole: Span,
     seen: &mut Vec<Misses>,
-) -> Result<Result<Reach, String>, Interruption> {
+) -> Result<Result<Reach, String>, EarlyEnd> {
     let mut count = |bench: &mut Bench<'_>, span: Span, places: usize| {
         span.warm(bench)?;
         let misses = scale.misses(bench, span, places)?;
         seen.push(misses);
-        Ok::<_, Interruption>(misses)
+        Ok::<_, EarlyEnd>(misses)
     };
     let mut length_bytes = SPAN_BYTES_MIN;
     let mut has_fitted = false;

@@ -11,7 +11,7 @@ use crate::bus_findings::{bus_findings, span_findings};
 use crate::busy_buses::{self, Buses};
 use crate::busy_dies::{self, Seen};
 use crate::dies::Dies;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::larger_area;
 use crate::mapping::Policy;
 use crate::numbers::ordinal;
@@ -36,7 +36,7 @@ pub(crate) fn find(
     session: &mut Session<'_, '_>,
     chunk: &Chunk,
     page: Option<u64>,
-) -> Result<OneAtATime, Interruption> {
+) -> Result<OneAtATime, EarlyEnd> {
     let area = session.area();
     let Some(page) = page.filter(|_| session.settings().may_write) else { return Ok(OneAtATime::nothing()) };
     let mut found = match written_pairs::find(session.bench(), area, chunk, page, FILL_BYTES)? {
@@ -67,7 +67,7 @@ fn by_writes(
     area: Area,
     chunk: &Chunk,
     page: u64,
-) -> Result<Option<OneAtATime>, Interruption> {
+) -> Result<Option<OneAtATime>, EarlyEnd> {
     let mut areas = vec![area];
     while let Some(area) = areas.pop() {
         match busy_dies::find(session.bench(), area, chunk, page, FILL_BYTES, Beside::Write)? {

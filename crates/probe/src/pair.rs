@@ -2,7 +2,7 @@
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use flashlane_workload::Access;
 
 /// Two chunks and the time of reading a part of a page of each.
@@ -21,7 +21,7 @@ impl Pair {
         chunk: &Chunk,
         page: u64,
         bytes: u64,
-    ) -> Result<Self, Interruption> {
+    ) -> Result<Self, EarlyEnd> {
         let chunks = area.chunks(chunk);
         let one = bench.random().below(chunks);
         let other = (one + 1 + bench.random().below(chunks - 1)) % chunks;

@@ -11,7 +11,7 @@
 use crate::area::Area;
 use crate::bench::Bench;
 use crate::bus_time;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pattern::{Point, median, point};
 use flashlane_base::Duration;
 use flashlane_result::probe::Finding;
@@ -42,7 +42,7 @@ pub(crate) fn find(
     area: Area,
     page: u64,
     may_write: bool,
-) -> Result<(Finding, Figure), Interruption> {
+) -> Result<(Finding, Figure), EarlyEnd> {
     let first = random_latency(bench, area, page, Duration::ZERO)?;
     let pause = Duration::from_ns((2e3 * first.value) as u64);
     let reader = Reader { area, page, pause, random_us: first.value };
@@ -96,15 +96,15 @@ struct Reader {
 }
 
 impl Reader {
-    fn random(&self, bench: &mut Bench<'_>) -> Result<Point, Interruption> {
+    fn random(&self, bench: &mut Bench<'_>) -> Result<Point, EarlyEnd> {
         random_latency(bench, self.area, self.page, self.pause)
     }
 
-    fn sequential(&self, bench: &mut Bench<'_>, streams: u64) -> Result<Sequential, Interruption> {
+    fn sequential(&self, bench: &mut Bench<'_>, streams: u64) -> Result<Sequential, EarlyEnd> {
         sequential_latency(bench, self, streams)
     }
 
-    fn read(&self, bench: &mut Bench<'_>, page: u64) -> Result<f64, Interruption> {
+    fn read(&self, bench: &mut Bench<'_>, page: u64) -> Result<f64, EarlyEnd> {
         bench.pause(self.pause);
         let at = self.area.offset_bytes + page * self.page;
         bench.one(Access::read(at, self.page)).map(|latency| latency.as_us_f64())
@@ -113,7 +113,7 @@ impl Reader {
     /// Reads the first page of a stream within `share` pages from the `first` on. Returns it: one that comes from
     /// flash, unless all that were tried do not. A stream in a buffer, or in what was read ahead before, is none to
     /// follow.
-    fn begin(&self, bench: &mut Bench<'_>, first: u64, share: u64) -> Result<u64, Interruption> {
+    fn begin(&self, bench: &mut Bench<'_>, first: u64, share: u64) -> Result<u64, EarlyEnd> {
         let slack = share.saturating_sub(2 * READS).max(1);
         let mut start = first;
         for _ in 0..STARTS_MAX {
@@ -152,7 +152,7 @@ struct StreamLimit {
 }
 
 impl Compared {
-    fn measure(bench: &mut Bench<'_>, reader: &Reader) -> Result<Self, Interruption> {
+    fn measure(bench: &mut Bench<'_>, reader: &Reader) -> Result<Self, EarlyEnd> {
         let (mut random, mut sequential, mut all) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..TURNS {
             random.push(reader.random(bench)?);
@@ -202,7 +202,7 @@ impl Compared {
         bench: &mut Bench<'_>,
         reader: &Reader,
         curve: &mut Vec<(f64, f64)>,
-    ) -> Result<StreamLimit, Interruption> {
+    ) -> Result<StreamLimit, EarlyEnd> {
         let most = STREAMS_MAX.min(reader.area.length_bytes / (2 * READS * reader.page)).max(1);
         let (mut followed, mut lost, mut is_cached) = (1, most + 1, false);
         while lost - followed > 1 {
@@ -255,12 +255,7 @@ fn figure(mut curve: Vec<(f64, f64)>, random_us: f64) -> Figure {
     }
 }
 
-fn random_latency(
-    bench: &mut Bench<'_>,
-    area: Area,
-    page: u64,
-    pause: Duration,
-) -> Result<Point, Interruption> {
+fn random_latency(bench: &mut Bench<'_>, area: Area, page: u64, pause: Duration) -> Result<Point, EarlyEnd> {
     let mut times = Vec::new();
     for _ in 0..100 {
         bench.pause(pause);
@@ -271,11 +266,7 @@ fn random_latency(
 }
 
 /// Measures the second half of the reads of `streams` interleaved readers.
-fn sequential_latency(
-    bench: &mut Bench<'_>,
-    reader: &Reader,
-    streams: u64,
-) -> Result<Sequential, Interruption> {
+fn sequential_latency(bench: &mut Bench<'_>, reader: &Reader, streams: u64) -> Result<Sequential, EarlyEnd> {
     let share = reader.area.length_bytes / streams / reader.page;
     let mut starts = Vec::new();
     for stream in 0..streams {

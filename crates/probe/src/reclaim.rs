@@ -13,7 +13,7 @@
 //! The experiment writes the whole drive, so it runs only at full effort.
 
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::mapping::Policy;
 use crate::pauses::{self, PageStripe, Recurrence};
 use crate::rewrites::Rewrites;
@@ -59,7 +59,7 @@ struct Unit {
 
 /// Overwrites the drive, trims it, and counts the writes of a page from pause to pause. Leaves the drive filled in
 /// order.
-pub(crate) fn find(bench: &mut Bench<'_>, known: Known) -> Result<(Finding, Figure), Interruption> {
+pub(crate) fn find(bench: &mut Bench<'_>, known: Known) -> Result<(Finding, Figure), EarlyEnd> {
     for _ in 0..ROUNDS {
         overwrite(bench)?;
     }
@@ -86,14 +86,14 @@ pub(crate) fn find(bench: &mut Bench<'_>, known: Known) -> Result<(Finding, Figu
 }
 
 /// Overwrites the whole drive in order.
-fn overwrite(bench: &mut Bench<'_>) -> Result<(), Interruption> {
+fn overwrite(bench: &mut Bench<'_>) -> Result<(), EarlyEnd> {
     let (requests, depth) = (bench.device().info().capacity_bytes / FILL_BYTES, bench.depth());
     bench.stream((0..requests).map(|i| Access::write(i * FILL_BYTES, FILL_BYTES)), depth)?;
     bench.flush_and_pause()
 }
 
 /// Looks for the unit at places that need not share a die: all have to show the same.
-fn at_several_places(bench: &mut Bench<'_>, page_bytes: u64) -> Result<Seen, Interruption> {
+fn at_several_places(bench: &mut Bench<'_>, page_bytes: u64) -> Result<Seen, EarlyEnd> {
     let pages = bench.device().info().capacity_bytes / page_bytes;
     let mut units: Vec<usize> = Vec::new();
     for place in [pages - 1, pages / 2] {
@@ -119,7 +119,7 @@ fn at_several_places(bench: &mut Bench<'_>, page_bytes: u64) -> Result<Seen, Int
 }
 
 /// Returns the recurrence of pauses where all writes reach one die or plane.
-fn at_place(bench: &mut Bench<'_>, rewrites: &mut Rewrites) -> Result<Option<Recurrence>, Interruption> {
+fn at_place(bench: &mut Bench<'_>, rewrites: &mut Rewrites) -> Result<Option<Recurrence>, EarlyEnd> {
     let mut wanted = FIRST_AT_PLACE;
     while wanted <= AT_PLACE_MAX {
         rewrites.extend(bench, wanted)?;
@@ -134,7 +134,7 @@ fn at_place(bench: &mut Bench<'_>, rewrites: &mut Rewrites) -> Result<Option<Rec
 }
 
 /// Looks for the unit in the writes that each die takes, where these are known, or in all writes.
-fn over_all_dies(bench: &mut Bench<'_>, known: Known) -> Result<Seen, Interruption> {
+fn over_all_dies(bench: &mut Bench<'_>, known: Known) -> Result<Seen, EarlyEnd> {
     let pages = (bench.device().info().capacity_bytes / known.page_bytes) as usize;
     // More than the drive holds.
     let many = pages + pages / 2;

@@ -5,7 +5,7 @@ use crate::area::{Area, MeasuredArea};
 use crate::bench::Bench;
 use crate::choice::{self, Choice};
 use crate::confirm;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::grid::{Grid, GridCell, TestArea};
 use crate::load::Load;
 use crate::mapping::Policy;
@@ -26,7 +26,7 @@ const READ_CHOICES_MAX: usize = 5;
 
 /// Recommends points for random reads and scans. Where the drive was never written, they are measured on another one of
 /// its kind that is full of data, if there is one, and in an area that the probe fills otherwise.
-pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
+pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), EarlyEnd> {
     let capacity_bytes = session.settings().capacity_bytes;
     if session.drive_state().is_never_written() {
         let measured_area = MeasuredArea::FullDrive { capacity_bytes };
@@ -39,7 +39,7 @@ pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
 }
 
 /// Recommends points for random reads and scans of an area that holds data.
-fn reads_of(session: &mut Session<'_, '_>, measured_area: MeasuredArea) -> Result<(), Interruption> {
+fn reads_of(session: &mut Session<'_, '_>, measured_area: MeasuredArea) -> Result<(), EarlyEnd> {
     let area = measured_area.area();
     let (bytes_each, budget) = (bytes_each(session), session.settings().budget);
     let mut random_read = None;
@@ -59,7 +59,7 @@ fn reads_of(session: &mut Session<'_, '_>, measured_area: MeasuredArea) -> Resul
         let mut grid =
             measure_grid(session, load, TestArea { area, bytes_each, lead_in_bytes }, request_bytes)?;
         let choice = choose(session, &mut grid, &mut confirm)?;
-        if let Some(recommendation) = report(session, &grid, &choice, measured_area, None) {
+        if let Some(recommendation) = recommend_or_advise(session, &grid, &choice, measured_area, None) {
             session.recommend(load.name(), recommendation);
         } else if !is_timed(choice.measured.bandwidth_bytes_per_s, choice.cell.request_bytes) {
             continue;
@@ -80,7 +80,7 @@ fn read_again(
     mut grid: Grid,
     mut choice: Choice,
     measured_area: MeasuredArea,
-) -> Result<(), Interruption> {
+) -> Result<(), EarlyEnd> {
     let (load, budget) = (Load::RandomRead, session.settings().budget);
     let area = measured_area.area();
     let bound = bound(session, load);
@@ -120,7 +120,7 @@ fn read_again(
 }
 
 /// Recommends a point for random writes to the whole device. `page_bytes` is the page size, or a usual one.
-pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(), Interruption> {
+pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(), EarlyEnd> {
     let mut history = write_history(session, page_bytes);
     let test_area = TestArea {
         area: whole(session).area(),
@@ -135,7 +135,7 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
     let burst = writes::burst(session.bench(), &mut history, &choice.cell)?;
     let size = choice.cell.request_bytes;
     let rates = writes::rates(size, &mut choice.measured, &history, burst, flush_share);
-    if let Some(recommendation) = report(session, &grid, &choice, measured_area, Some(rates)) {
+    if let Some(recommendation) = recommend_or_advise(session, &grid, &choice, measured_area, Some(rates)) {
         session.recommend(Load::RandomWrite.name(), recommendation);
     }
     Ok(())
@@ -171,7 +171,7 @@ fn choose_sustained_write(
     session: &mut Session<'_, '_>,
     test_area: TestArea,
     history: &mut WriteHistory,
-) -> Result<(Grid, Choice, f64), Interruption> {
+) -> Result<(Grid, Choice, f64), EarlyEnd> {
     let bound = bound(session, Load::RandomWrite);
     let (mut grid, mut choice) = choose_write(session, test_area, history, None)?;
     if let Some(bound) = bound {
@@ -203,7 +203,7 @@ fn choose_write_within(
     history: &mut WriteHistory,
     bound: Duration,
     (mut grid, mut choice): (Grid, Choice),
-) -> Result<(Grid, Choice, f64), Interruption> {
+) -> Result<(Grid, Choice, f64), EarlyEnd> {
     let (mut tried, mut flush_shares) = (Vec::new(), Vec::new());
     loop {
         let estimate = choice.measured;
@@ -259,7 +259,7 @@ fn choose_write(
     test_area: TestArea,
     history: &mut WriteHistory,
     again: Option<TriedWrites<'_>>,
-) -> Result<(Grid, Choice), Interruption> {
+) -> Result<(Grid, Choice), EarlyEnd> {
     let request_bytes = session.settings().request_bytes;
     let mut grid = measure_grid(session, Load::RandomWrite, test_area, request_bytes)?;
     grid.written.iter().for_each(|(&size, &bytes)| history.add(size, bytes));
@@ -279,7 +279,7 @@ fn measure_grid(
     load: Load,
     test_area: TestArea,
     request_bytes: Option<u64>,
-) -> Result<Grid, Interruption> {
+) -> Result<Grid, EarlyEnd> {
     let time = session.settings().budget.cell;
     Grid::measure(session.bench(), load, test_area, request_bytes, time)
 }
@@ -293,7 +293,7 @@ fn choose(
     session: &mut Session<'_, '_>,
     grid: &mut Grid,
     confirm: &mut choice::Confirm<'_>,
-) -> Result<Choice, Interruption> {
+) -> Result<Choice, EarlyEnd> {
     match bound(session, grid.load) {
         Some(bound) => choice::within_bound(session.bench(), grid, bound.as_ns() as f64, confirm),
         None => choice::cheapest(session.bench(), grid, confirm),
@@ -302,7 +302,7 @@ fn choose(
 
 /// Draws the grid and returns the recommendation. Where no point meets the bound, reports that as advice, of random
 /// reads only once they were measured again.
-fn report(
+fn recommend_or_advise(
     session: &mut Session<'_, '_>,
     grid: &Grid,
     choice: &Choice,
@@ -376,7 +376,7 @@ fn recommendation(
 }
 
 /// Returns the area for reads: the whole device where it was written before; else a part, which the probe fills.
-fn prepare_read_area(session: &mut Session<'_, '_>) -> Result<MeasuredArea, Interruption> {
+fn prepare_read_area(session: &mut Session<'_, '_>) -> Result<MeasuredArea, EarlyEnd> {
     let settings = session.settings();
     if !settings.may_write || session.drive_state().is_written() {
         return Ok(whole(session));

@@ -2,7 +2,7 @@
 
 use crate::area::Area;
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::options::Effort;
 use crate::pattern::{Point, point};
 use flashlane_workload::Access;
@@ -34,7 +34,7 @@ impl Repetitions {
 
     /// Measures the noise of reads. The factor is the square of the noise relative to [`QUIET`], since the error of a
     /// mean falls with the root of the number of repetitions.
-    pub(crate) fn measure(effort: Effort, bench: &mut Bench<'_>, area: Area) -> Result<Self, Interruption> {
+    pub(crate) fn measure(effort: Effort, bench: &mut Bench<'_>, area: Area) -> Result<Self, EarlyEnd> {
         let sector = bench.sector_bytes();
         let mut times = Vec::new();
         for _ in 0..200 {
@@ -82,8 +82,8 @@ pub(crate) fn repeat(
     bench: &mut Bench<'_>,
     count: usize,
     repetitions: usize,
-    measure: impl FnMut(&mut Bench<'_>, usize) -> Result<f64, Interruption>,
-) -> Result<Vec<Point>, Interruption> {
+    measure: impl FnMut(&mut Bench<'_>, usize) -> Result<f64, EarlyEnd>,
+) -> Result<Vec<Point>, EarlyEnd> {
     let mut all = samples(bench, count, repetitions, measure)?;
     Ok(all.iter_mut().map(|repetitions| point(repetitions)).collect())
 }
@@ -93,8 +93,8 @@ pub(crate) fn samples(
     bench: &mut Bench<'_>,
     count: usize,
     repetitions: usize,
-    mut measure: impl FnMut(&mut Bench<'_>, usize) -> Result<f64, Interruption>,
-) -> Result<Vec<Vec<f64>>, Interruption> {
+    mut measure: impl FnMut(&mut Bench<'_>, usize) -> Result<f64, EarlyEnd>,
+) -> Result<Vec<Vec<f64>>, EarlyEnd> {
     let mut all = vec![Vec::with_capacity(repetitions); count];
     let mut order: Vec<usize> = (0..count).collect();
     for _ in 0..repetitions {

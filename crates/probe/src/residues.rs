@@ -18,7 +18,7 @@
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::dies::{Dies, PLANES_MAX};
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pattern::{self, Point, point};
 use crate::repetitions::samples;
 use crate::stripe::{Sizes, pair};
@@ -85,7 +85,7 @@ pub(crate) fn find(
     page: u64,
     repetitions: usize,
     dies: Option<Dies>,
-) -> Result<Option<Residues>, Interruption> {
+) -> Result<Option<Residues>, EarlyEnd> {
     let sector = bench.sector_bytes();
     let chunks = area.chunks(chunk) as usize;
     if let Some(dies) = dies {
@@ -145,7 +145,7 @@ struct PairTimes {
 }
 
 impl PairTimes {
-    fn measure(bench: &mut Bench<'_>, area: Area, chunk: &Chunk, count: usize) -> Result<Self, Interruption> {
+    fn measure(bench: &mut Bench<'_>, area: Area, chunk: &Chunk, count: usize) -> Result<Self, EarlyEnd> {
         let sector = bench.sector_bytes();
         let inside = chunk.size_bytes / sector - 1;
         let mut kinds = samples(bench, 2, count, |bench, kind| {
@@ -207,7 +207,7 @@ impl Search<'_> {
         bench: &mut Bench<'_>,
         pair_times: &PairTimes,
         row: &mut [Vec<f64>],
-    ) -> Result<Option<usize>, Interruption> {
+    ) -> Result<Option<usize>, EarlyEnd> {
         let mut tested = 0;
         for (i, times) in row.iter_mut().enumerate() {
             times.sort_unstable_by(f64::total_cmp);
@@ -230,7 +230,7 @@ impl Search<'_> {
         bench: &mut Bench<'_>,
         pair_times: &PairTimes,
         distance: usize,
-    ) -> Result<bool, Interruption> {
+    ) -> Result<bool, EarlyEnd> {
         let sector = bench.sector_bytes();
         let mut times = Vec::new();
         for _ in 0..8 * self.repetitions {
@@ -246,7 +246,7 @@ impl Search<'_> {
         bench: &mut Bench<'_>,
         pair_times: &PairTimes,
         period: usize,
-    ) -> Result<Beyond, Interruption> {
+    ) -> Result<Beyond, EarlyEnd> {
         let turns = ((self.chunks - 1) / period).min(PLANES_MAX);
         Ok(match self.collides(bench, pair_times, turns * period)? {
             false => Beyond::Differs,
@@ -262,7 +262,7 @@ impl Search<'_> {
         period: usize,
         page: u64,
         shared_die: &SharedDie,
-    ) -> Result<Option<Domains>, Interruption> {
+    ) -> Result<Option<Domains>, EarlyEnd> {
         let Some(one) = self.domains(bench, period, page, shared_die)? else { return Ok(None) };
         Ok(self.domains(bench, period, page, shared_die)?.filter(|other| other.is_like(one)))
     }
@@ -274,7 +274,7 @@ impl Search<'_> {
         period: usize,
         page: u64,
         shared_die: &SharedDie,
-    ) -> Result<Option<Domains>, Interruption> {
+    ) -> Result<Option<Domains>, EarlyEnd> {
         let sector = bench.sector_bytes();
         let base = bench.random().below(period as u64) as usize;
         let small = match shared_die {
@@ -319,7 +319,7 @@ impl Search<'_> {
         bench: &mut Bench<'_>,
         (period, base): (usize, usize),
         sizes: Sizes,
-    ) -> Result<Vec<Point>, Interruption> {
+    ) -> Result<Vec<Point>, EarlyEnd> {
         let repetitions = (800 * self.repetitions / period).clamp(self.repetitions, 4 * self.repetitions);
         let pages = (self.chunk.size_bytes / sizes[0].max(sizes[1])).max(1);
         let mut row = samples(bench, period - 1, repetitions, |bench, i| {

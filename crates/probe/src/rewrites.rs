@@ -5,7 +5,7 @@
 //! which may suspend an erase. Where a page is one sector, a read of the host follows each write instead.
 
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pattern::median;
 use crate::pauses::Recurrence;
 use flashlane_result::{Axis, Figure, Series};
@@ -43,7 +43,7 @@ impl Rewrites {
     }
 
     /// Continues to `wanted` writes.
-    pub(crate) fn extend(&mut self, bench: &mut Bench<'_>, wanted: usize) -> Result<(), Interruption> {
+    pub(crate) fn extend(&mut self, bench: &mut Bench<'_>, wanted: usize) -> Result<(), EarlyEnd> {
         let unit_bytes = bench.unit_bytes(true);
         let (with_reads, skipped) = match self.is_whole(bench) {
             true => (true, 0),
@@ -70,7 +70,7 @@ impl Rewrites {
     /// Returns whether the page is one page, by the pauses of other writes: those of its last sector fill blocks as
     /// fast as those of all of it, and those of its end and the next one's beginning in half of the writes. `seen` is
     /// the recurrence of the pauses so far.
-    pub(crate) fn is_page(&self, bench: &mut Bench<'_>, seen: Recurrence) -> Result<bool, Interruption> {
+    pub(crate) fn is_page(&self, bench: &mut Bench<'_>, seen: Recurrence) -> Result<bool, EarlyEnd> {
         let unit_bytes = bench.unit_bytes(true);
         let last_sector = self.page_at + self.page_bytes - unit_bytes;
         let writes = seen.writes * (BLOCKS_MIN * seen.unit).div_ceil(seen.writes).max(2);
@@ -166,7 +166,7 @@ impl Latencies {
         (offset_bytes, length_bytes): (u64, u64),
         with_reads: bool,
         wanted: usize,
-    ) -> Result<(), Interruption> {
+    ) -> Result<(), EarlyEnd> {
         while self.writes.len() < wanted {
             self.writes.push(bench.durable_write(offset_bytes, length_bytes)?.as_us_f64());
             if with_reads {

@@ -3,7 +3,7 @@
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 
 /// Chunks after which two, three and four planes recur. Larger requests, such as those that recommendations are
 /// measured with, reach the planes of a die at once where they lie in chunks as on a drive that was written in order
@@ -83,7 +83,7 @@ impl<'a> Rewritten<'a> {
         bench: &mut Bench<'_>,
         fill_bytes: u64,
         among: u64,
-    ) -> Result<(), Interruption> {
+    ) -> Result<(), EarlyEnd> {
         let period = PLANES_TURN * self.chunk.size_bytes / self.page_bytes;
         while !self.turn().is_multiple_of(period) {
             let at = self.next_page(among);

@@ -2,7 +2,7 @@
 
 use crate::area::Area;
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 
 /// Reach of the search for pages: several pages of the largest usual size.
 pub(crate) const PAGES_REACH_BYTES: u64 = 64 * 1024;
@@ -37,7 +37,7 @@ impl Writer {
     }
 
     /// Writes a page behind the rows until a turn.
-    pub(crate) fn write_until(&mut self, bench: &mut Bench<'_>, turn: u64) -> Result<(), Interruption> {
+    pub(crate) fn write_until(&mut self, bench: &mut Bench<'_>, turn: u64) -> Result<(), EarlyEnd> {
         while self.turn < turn {
             self.write(bench, self.row_pages(), 1)?;
         }
@@ -45,12 +45,7 @@ impl Writer {
     }
 
     /// Writes pages from the `first` of the area on in one request. Returns its time in microseconds.
-    pub(crate) fn write(
-        &mut self,
-        bench: &mut Bench<'_>,
-        first: u64,
-        pages: u64,
-    ) -> Result<f64, Interruption> {
+    pub(crate) fn write(&mut self, bench: &mut Bench<'_>, first: u64, pages: u64) -> Result<f64, EarlyEnd> {
         self.turn += pages;
         let at = self.area.offset_bytes + first * self.page_bytes;
         bench.durable_write(at, pages * self.page_bytes).map(|time| time.as_us_f64())

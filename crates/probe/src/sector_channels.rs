@@ -8,7 +8,7 @@ use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::channels::{self, Channels};
 use crate::dies::Dies;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pair::Pair;
 use crate::{pattern, stripe};
 
@@ -24,7 +24,7 @@ pub(crate) fn find(
     area: Area,
     chunk: &Chunk,
     dies: Dies,
-) -> Result<Option<Channels>, Interruption> {
+) -> Result<Option<Channels>, EarlyEnd> {
     let (chunks, sizes) = (area.chunks(chunk) as usize, [bench.sector_bytes(); 2]);
     if chunks <= dies.period() {
         return Ok(None);

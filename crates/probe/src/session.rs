@@ -8,7 +8,7 @@ use crate::bench::Bench;
 use crate::changed::Changed;
 use crate::consistency::{self, LayoutEvidence};
 use crate::drive_state::DriveState;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::options::{Budget, Effort, Medium, Progress};
 use crate::repetitions::Repetitions;
 use crate::stage::Stage;
@@ -101,8 +101,8 @@ impl<'a, 'p> Session<'a, 'p> {
     /// Runs an experiment on the other drive that is full of data, if there is one. Returns `None` where there is none.
     pub(crate) fn on_full_drive<T>(
         &mut self,
-        experiment: impl FnOnce(&mut Self) -> Result<T, Interruption>,
-    ) -> Result<Option<T>, Interruption> {
+        experiment: impl FnOnce(&mut Self) -> Result<T, EarlyEnd>,
+    ) -> Result<Option<T>, EarlyEnd> {
         let Some(full_drive) = self.full_drive.take() else { return Ok(None) };
         let (probed, changed) = self.bench.replace_device(full_drive, Changed::default());
         let result = experiment(self);
@@ -172,10 +172,10 @@ impl<'a, 'p> Session<'a, 'p> {
     pub(crate) fn in_time<T>(
         &mut self,
         features: &[Feature],
-        experiment: impl FnOnce(&mut Self) -> Result<T, Interruption>,
-    ) -> Result<Option<T>, Interruption> {
+        experiment: impl FnOnce(&mut Self) -> Result<T, EarlyEnd>,
+    ) -> Result<Option<T>, EarlyEnd> {
         match experiment(self) {
-            Err(Interruption::OutOfTime) => {
+            Err(EarlyEnd::OutOfTime) => {
                 for feature in features {
                     let time = self.settings.budget.stage;
                     self.results.findings.entry(*feature).or_insert_with(|| {

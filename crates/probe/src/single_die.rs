@@ -8,7 +8,7 @@
 use crate::area::Area;
 use crate::bench::Bench;
 use crate::bus_time::BusTime;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pattern;
 use flashlane_workload::Access;
 
@@ -20,7 +20,7 @@ const OF_ARRAY: f64 = 0.5;
 const STANDARD_ERRORS: f64 = 8.0;
 
 /// Returns how long any two reads of sectors wait for each other's array, in microseconds, where all do.
-pub(crate) fn find(bench: &mut Bench<'_>, area: Area, page_bytes: u64) -> Result<Option<f64>, Interruption> {
+pub(crate) fn find(bench: &mut Bench<'_>, area: Area, page_bytes: u64) -> Result<Option<f64>, EarlyEnd> {
     let sector = bench.sector_bytes();
     if bench.depth() < 2 || page_bytes <= sector {
         return Ok(None);

@@ -20,7 +20,7 @@
 
 use crate::bench::Bench;
 use crate::drive_state::DriveState;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pattern::{Point, point};
 use crate::slc_fall::{self, Fall, Segment};
 use flashlane_base::Duration;
@@ -83,7 +83,7 @@ impl Outcome {
 }
 
 /// Writes a drive that holds nothing until its rate falls. Leaves it trimmed, where it can be.
-pub(crate) fn find(bench: &mut Bench<'_>, state: DriveState) -> Result<Outcome, Interruption> {
+pub(crate) fn find(bench: &mut Bench<'_>, state: DriveState) -> Result<Outcome, EarlyEnd> {
     let capacity_bytes = bench.device().info().capacity_bytes;
     if !state.is_never_written() {
         if !bench.trim_to(capacity_bytes)? {
@@ -152,7 +152,7 @@ impl Row {
 }
 
 /// Writes until the rate falls, for another reason than a full write buffer. Leaves the buffer empty.
-fn write_to_fall(bench: &mut Bench<'_>, writer: &mut Writer, limit_bytes: u64) -> Result<Row, Interruption> {
+fn write_to_fall(bench: &mut Bench<'_>, writer: &mut Writer, limit_bytes: u64) -> Result<Row, EarlyEnd> {
     let mut row = Row::behind(0);
     loop {
         row.fall = None;
@@ -221,7 +221,7 @@ fn cache(
     (fall, reads): (Fall, Reads),
     state: DriveState,
     capacity_bytes: u64,
-) -> Result<Outcome, Interruption> {
+) -> Result<Outcome, EarlyEnd> {
     let confidence = match reads.has_other_cells() {
         true => 0.97,
         false if state.is_never_written() && fall.factor() >= FACTOR_SURE => 0.85,
@@ -267,7 +267,7 @@ fn recovered(
     writer: &mut Writer,
     fall: &Fall,
     capacity_bytes: u64,
-) -> Result<u64, Interruption> {
+) -> Result<u64, EarlyEnd> {
     let (mut fast_bytes, mut slow) = (0, 0);
     writer.write(bench, capacity_bytes, |segment| {
         if fall.is_before(segment) {
@@ -310,7 +310,7 @@ impl Writer {
         bench: &mut Bench<'_>,
         end_bytes: u64,
         mut each: impl FnMut(Segment) -> bool,
-    ) -> Result<(), Interruption> {
+    ) -> Result<(), EarlyEnd> {
         let (first, size) = (self.written_bytes, self.request_bytes);
         let (is_over, issued) = (Cell::new(false), Cell::new(0));
         let writes = (first..).step_by(size as usize).take_while(|at| at + size <= end_bytes);
@@ -344,7 +344,7 @@ struct Reads {
 }
 
 impl Reads {
-    fn measure(bench: &mut Bench<'_>, row: &Row, written_bytes: u64) -> Result<Self, Interruption> {
+    fn measure(bench: &mut Bench<'_>, row: &Row, written_bytes: u64) -> Result<Self, EarlyEnd> {
         let middle = u64::midpoint(row.skipped_bytes, written_bytes);
         let [fall_bytes, after_bytes] = row.fall.map_or([middle; 2], |fall| fall.range_bytes);
         let first_bytes = if row.skipped_bytes > 0 { row.skipped_bytes } else { fall_bytes };
@@ -366,7 +366,7 @@ impl Reads {
             }
             Ok(point(&mut times))
         });
-        Ok(Self { parts: parts.into_iter().collect::<Result<_, Interruption>>()? })
+        Ok(Self { parts: parts.into_iter().collect::<Result<_, EarlyEnd>>()? })
     }
 
     /// Returns the fastest and the slowest part.

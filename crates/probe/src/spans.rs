@@ -18,7 +18,7 @@ use crate::bench::Bench;
 use crate::bus_time::BusTime;
 use crate::channels::Channels;
 use crate::dies::PLANES_MAX;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pattern;
 use flashlane_workload::Access;
 use std::cmp::Ordering;
@@ -57,7 +57,7 @@ pub(crate) fn find(
     area: Area,
     chunk: &Chunk,
     page_bytes: u64,
-) -> Result<Option<Channels>, Interruption> {
+) -> Result<Option<Channels>, EarlyEnd> {
     let is_possible = page_bytes > bench.sector_bytes() && chunk.size_bytes.is_multiple_of(page_bytes);
     let Some(bus) = BusTime::measure(bench, area, page_bytes)?.filter(|_| is_possible) else {
         return Ok(None);
@@ -166,7 +166,7 @@ impl Costs {
         chunk: &Chunk,
         page_bytes: u64,
         bus: BusTime,
-    ) -> Result<Self, Interruption> {
+    ) -> Result<Self, EarlyEnd> {
         let mut times = [Vec::new(), Vec::new()];
         for _ in 0..REFERENCE {
             for (times, bytes) in times.iter_mut().zip([page_bytes, chunk.size_bytes]) {

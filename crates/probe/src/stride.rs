@@ -3,7 +3,7 @@
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pattern::{self, Point};
 use flashlane_workload::Access;
 
@@ -11,7 +11,7 @@ use flashlane_workload::Access;
 /// `strides`: element i is a stride of i + 1 chunks.
 ///
 /// # Errors
-/// [`Interruption`] where the device fails.
+/// [`EarlyEnd`] where the device fails.
 pub fn curve(
     bench: &mut Bench<'_>,
     area: Area,
@@ -19,7 +19,7 @@ pub fn curve(
     jobs: u32,
     strides: usize,
     reads: usize,
-) -> Result<Vec<f64>, Interruption> {
+) -> Result<Vec<f64>, EarlyEnd> {
     let chunks = area.chunks(chunk);
     (1..=strides as u64)
         .map(|stride| {

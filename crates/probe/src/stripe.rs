@@ -22,7 +22,7 @@
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pattern::{self, Point};
 use crate::repetitions::repeat;
 use flashlane_workload::Access;
@@ -261,7 +261,7 @@ impl Stripe {
 /// Measures pairs at distances of 1 to `reach` chunks, reading up to `page` bytes of each chunk.
 ///
 /// # Errors
-/// [`Interruption`] where the device fails.
+/// [`EarlyEnd`] where the device fails.
 pub fn measure(
     bench: &mut Bench<'_>,
     area: Area,
@@ -269,7 +269,7 @@ pub fn measure(
     page: u64,
     reach: usize,
     repetitions: usize,
-) -> Result<Stripe, Interruption> {
+) -> Result<Stripe, EarlyEnd> {
     let stripe = measure_with(bench, area, chunk, [page, page], reach, repetitions)?;
     let Some(costs) = Costs::measure(bench, area, chunk, &stripe, repetitions)? else { return Ok(stripe) };
     let equal =
@@ -303,7 +303,7 @@ fn measure_with(
     read_bytes: Sizes,
     reach: usize,
     repetitions: usize,
-) -> Result<Stripe, Interruption> {
+) -> Result<Stripe, EarlyEnd> {
     let row = repeat(bench, reach, repetitions, |bench, i| pair(bench, area, chunk, i + 1, read_bytes))?;
     let mut stripe =
         Stripe { row, read_bytes, first_level: None, second_level: None, bus_step_us: None, lowered: None };
@@ -333,7 +333,7 @@ pub(crate) fn collides_beyond(
     (period, turn): (usize, usize),
     sizes: [Sizes; 2],
     repetitions: usize,
-) -> Result<bool, Interruption> {
+) -> Result<bool, EarlyEnd> {
     let far = (area.chunks(chunk) as usize - 1 - turn) / period;
     assert!(far > 0, "no two chunks are a turn of {turn} apart");
     // A period of one chunk is that of a single die.
@@ -363,7 +363,7 @@ pub(crate) fn pair(
     chunk: &Chunk,
     distance: usize,
     read_bytes: Sizes,
-) -> Result<f64, Interruption> {
+) -> Result<f64, EarlyEnd> {
     let near = bench.random().below(area.chunks(chunk) - distance as u64);
     let at = |index: u64| area.chunk_start(chunk, index);
     // The farther one first: in ascending order neighbours would look sequential.
@@ -392,7 +392,7 @@ impl Costs {
         chunk: &Chunk,
         stripe: &Stripe,
         repetitions: usize,
-    ) -> Result<Option<Self>, Interruption> {
+    ) -> Result<Option<Self>, EarlyEnd> {
         let (Some(together), Some(apart)) = (stripe.die_period(), stripe.apart()) else { return Ok(None) };
         let (small, large) = (bench.sector_bytes(), stripe.read_bytes[1]);
         if large == small {

@@ -7,7 +7,7 @@ use crate::area::Chunk;
 use crate::chunk;
 use crate::consistency::LayoutEvidence;
 use crate::dies::Dies;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::layout::ChunkLayout;
 use crate::mapping::Policy;
 use crate::one_at_a_time::{self, OneAtATime};
@@ -48,7 +48,7 @@ pub(crate) struct Structure {
 
 impl Structure {
     /// Runs the stages and reports their findings and figures.
-    pub(crate) fn run_stages(session: &mut Session<'_, '_>) -> Result<Self, Interruption> {
+    pub(crate) fn run_stages(session: &mut Session<'_, '_>) -> Result<Self, EarlyEnd> {
         session.begin_stage(Stage::Chunk);
         let found = session.in_time(&[Feature::ChunkSize], find_chunk)?.flatten();
         let (chunk, page_bytes) = found.map_or((None, None), |(chunk, page)| (Some(chunk), page));
@@ -99,7 +99,7 @@ impl Structure {
 }
 
 /// Finds the chunk, and the page size where that was by single reads, which show it, too.
-fn find_chunk(session: &mut Session<'_, '_>) -> Result<Option<(Chunk, Option<u64>)>, Interruption> {
+fn find_chunk(session: &mut Session<'_, '_>) -> Result<Option<(Chunk, Option<u64>)>, EarlyEnd> {
     let (places, area) = (chunk::places(session.bench()), session.area());
     let mut found = None;
     if session.bench().depth() > 1 {
@@ -153,7 +153,7 @@ fn chunk_finding(found: Option<&Chunk>, by_single_reads: bool) -> Finding {
 }
 
 /// Draws the curves of chen11 (figure 2), in which a reader sees the chunk.
-fn draw_curves(session: &mut Session<'_, '_>, chunk: Option<&Chunk>) -> Result<(), Interruption> {
+fn draw_curves(session: &mut Session<'_, '_>, chunk: Option<&Chunk>) -> Result<(), EarlyEnd> {
     let sector = session.bench().sector_bytes();
     let area = session.area();
     let period = chunk.map(|chunk| chunk.size_bytes / sector);
@@ -172,7 +172,7 @@ fn find_page(
     session: &mut Session<'_, '_>,
     chunk: Option<&Chunk>,
     known: Option<u64>,
-) -> Result<Option<u64>, Interruption> {
+) -> Result<Option<u64>, EarlyEnd> {
     let Some(chunk) = chunk else {
         let why = "it is looked for inside a chunk, and none was found";
         session.note(Feature::PageSize, Finding::not_determined(why));
@@ -211,7 +211,7 @@ struct FoundStripe {
 }
 
 /// Finds a single die, where no chunk was found.
-fn find_single_die(session: &mut Session<'_, '_>, page: Option<u64>) -> Result<FoundStripe, Interruption> {
+fn find_single_die(session: &mut Session<'_, '_>, page: Option<u64>) -> Result<FoundStripe, EarlyEnd> {
     let features = [Feature::InterleavingDegree, Feature::SubDomains];
     let area = session.area();
     let wait_us = match page.filter(|_| session.settings().may_write) {
@@ -235,7 +235,7 @@ fn find_stripe(
     session: &mut Session<'_, '_>,
     chunk: Option<&Chunk>,
     page: Option<u64>,
-) -> Result<FoundStripe, Interruption> {
+) -> Result<FoundStripe, EarlyEnd> {
     let Some(chunk) = chunk else { return find_single_die(session, page) };
     if session.bench().depth() < 2 {
         let OneAtATime { degree, sub_domains, dies, die_count } = one_at_a_time::find(session, chunk, page)?;

@@ -1,10 +1,10 @@
 //! The survey: the stages of a probe in order, each based on the findings of earlier ones.
 
-use crate::advice_text::{self, Findings};
+use crate::advice_text;
 use crate::area::Area;
 use crate::bench::Bench;
 use crate::drive_state::DriveState;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::repetitions::Repetitions;
 use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, ProbeSettings, Session, SessionResults};
 use crate::stage::Stage;
@@ -12,7 +12,7 @@ use crate::structure::Structure;
 use crate::{Medium, Options, ProbeError, Progress, destructive, readahead, recommend};
 use flashlane_base::Seed;
 use flashlane_device::{Device, DeviceInfo};
-use flashlane_measure::{Interruption as Measuring, about_settings};
+use flashlane_measure::{Interruption, about_settings};
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{DeviceRow, Finding, PROBE_SCHEMA, ProbeResult};
 use flashlane_result::{Warning, WarningCode};
@@ -31,12 +31,7 @@ const AREA_BYTES_MIN: u64 = 4 * AREA_UNIT_BYTES;
 /// [`ProbeError::TooSmall`] where the drive is too small.
 pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeResult, ProbeError> {
     let capacity_bytes = device.info().capacity_bytes;
-    // The space after the area is trimmed for the link.
-    let area_bytes = AREA_BYTES.min(capacity_bytes * 3 / 4) / AREA_UNIT_BYTES * AREA_UNIT_BYTES;
-    if area_bytes < AREA_BYTES_MIN {
-        let needed_bytes = (AREA_BYTES_MIN * 4).div_ceil(3);
-        return Err(ProbeError::TooSmall { capacity_bytes, needed_bytes });
-    }
+    let area = area_of(capacity_bytes)?;
     let may_write = options.may_write && !device.info().read_only;
     let settings = settings(&options, may_write, capacity_bytes);
     let row = device_row(device.info(), &options, may_write);
@@ -48,53 +43,51 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
     let mut stop =
         || options.watch.as_mut().is_some_and(|watch| watch(&progress.get()) == ControlFlow::Break(()));
     let bench = Bench::new(device, options.seed, &mut stop);
-    let area = Area { offset_bytes: 0, length_bytes: area_bytes };
     let drive_state = DriveState { never_written_share: options.never_written_share };
     let mut session = Session::new(bench, settings, area, drive_state, &progress);
     if let Some(full_drive) = &mut full_drive {
         session.offer_full_drive(&mut **full_drive);
     }
-    let partial = run(&mut session, options.seed).err().map(|interruption| reason(&interruption, &row.name));
-    let (mut bench, drive_state, results) = session.finish();
-    let SessionResults {
-        stages,
-        mut findings,
-        slc_cache,
-        portrait,
-        recommendations,
-        advice,
-        figures,
-        mut warnings,
-    } = results;
-    let requests = bench.requests();
-    let elapsed_s = bench.device().now().since(started).as_s_f64();
+    let partial = run(&mut session, options.seed).err().map(|end| reason(&end, &row.name));
+    let (mut bench, drive_state, mut results) = session.finish();
+    results.warnings.extend(changed_settings.iter().map(Warning::from));
+    if let Some(reason) = &partial {
+        note_early_end(reason, &mut results);
+    }
     if let Some(measurements) = options.measurements {
         *measurements = bench.take_measurements();
     }
-    warnings.extend(changed_settings.iter().map(Warning::from));
-    if let Some(reason) = &partial {
-        note_early_end(reason, &mut findings, &mut warnings);
-    }
+    let SessionResults { stages, findings, recommendations, .. } = results;
     // On a file the lack of structure is advice, but not where the probe ended before it looked for any.
     let medium = if stages.contains(&Stage::Reads) { options.medium } else { Medium::Drive };
     Ok(ProbeResult {
         schema: PROBE_SCHEMA.into(),
         device: DeviceRow { never_written_share: drive_state.never_written_share, ..row },
         headline: advice_text::headline(&findings, &recommendations),
-        advice: advice_text::advice(&findings, &recommendations, advice, medium),
+        advice: advice_text::advice(&findings, &recommendations, results.advice, medium),
         findings,
-        slc_cache,
-        portrait,
+        slc_cache: results.slc_cache,
+        layout_candidates: results.layout_candidates,
         recommendation: recommendations,
-        warnings,
+        warnings: results.warnings,
         partial,
         seed: options.seed.0,
-        requests,
-        elapsed_s,
+        requests: bench.requests(),
+        elapsed_s: bench.device().now().since(started).as_s_f64(),
         stages: stages.into_iter().map(|stage| stage.name().to_owned()).collect(),
-        figures,
+        figures: results.figures,
         machine: None,
     })
+}
+
+/// Returns the area in which structure is looked for. The space after it is trimmed for the link.
+fn area_of(capacity_bytes: u64) -> Result<Area, ProbeError> {
+    let length_bytes = AREA_BYTES.min(capacity_bytes * 3 / 4) / AREA_UNIT_BYTES * AREA_UNIT_BYTES;
+    if length_bytes < AREA_BYTES_MIN {
+        let needed_bytes = (AREA_BYTES_MIN * 4).div_ceil(3);
+        return Err(ProbeError::TooSmall { capacity_bytes, needed_bytes });
+    }
+    Ok(Area { offset_bytes: 0, length_bytes })
 }
 
 fn settings(options: &Options<'_>, may_write: bool, capacity_bytes: u64) -> ProbeSettings {
@@ -111,10 +104,10 @@ fn settings(options: &Options<'_>, may_write: bool, capacity_bytes: u64) -> Prob
 }
 
 /// Returns why a probe of the drive `name` ended early.
-fn reason(interruption: &Interruption, name: &str) -> String {
-    match interruption {
-        Interruption::Measuring(Measuring::Stopped) => interruption.to_string(),
-        _ => format!("{name}: {interruption}"),
+fn reason(end: &EarlyEnd, name: &str) -> String {
+    match end {
+        EarlyEnd::Interrupted(Interruption::Stopped) => end.to_string(),
+        _ => format!("{name}: {end}"),
     }
 }
 
@@ -130,16 +123,17 @@ fn device_row(info: &DeviceInfo, options: &Options<'_>, may_write: bool) -> Devi
 }
 
 /// Reports features that were not looked for as not determined.
-fn note_early_end(reason: &str, findings: &mut Findings, warnings: &mut Vec<Warning>) {
+fn note_early_end(reason: &str, results: &mut SessionResults) {
     for &feature in Feature::ALL {
-        findings
+        results
+            .findings
             .entry(feature)
             .or_insert_with(|| Finding::not_determined(format!("the probe ended before: {reason}")));
     }
-    warnings.push(Warning::new(WarningCode::Partial, format!("the probe ended early: {reason}")));
+    results.warnings.push(Warning::new(WarningCode::Partial, format!("the probe ended early: {reason}")));
 }
 
-fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
+fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), EarlyEnd> {
     let may_write = session.settings().may_write;
     session.begin_stage(Stage::State);
     let known_share = session.drive_state().never_written_share;
@@ -184,7 +178,7 @@ fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
     Ok(())
 }
 
-fn find_readahead(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(), Interruption> {
+fn find_readahead(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(), EarlyEnd> {
     let area = session.area();
     let may_write = session.settings().may_write;
     let (finding, figure) = readahead::find(session.bench(), area, page_bytes, may_write)?;

@@ -24,7 +24,7 @@ use crate::bench::Bench;
 use crate::bus_time::BusTime;
 use crate::channels::{self, Channels, Late};
 use crate::dies::Dies;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::mapping::Policy;
 use crate::pair::Pair;
 use crate::pattern::{self, Point};
@@ -79,7 +79,7 @@ pub(crate) fn find(
     area: Area,
     chunk: &Chunk,
     known: Known,
-) -> Result<Option<Channels>, Interruption> {
+) -> Result<Option<Channels>, EarlyEnd> {
     let is_possible = bench.depth() > 1 && area.chunks(chunk) >= CHUNKS_MIN;
     let pages = Rewritten::new(bench, area, chunk, known.page_bytes).filter(|_| is_possible);
     let Some(pages) = pages else { return Ok(None) };
@@ -202,7 +202,7 @@ impl Search<'_> {
     }
 
     /// Returns the time of reads beside nothing, with the deviation of one.
-    fn reference(&self, bench: &mut Bench<'_>) -> Result<Point, Interruption> {
+    fn reference(&self, bench: &mut Bench<'_>) -> Result<Point, EarlyEnd> {
         let mut times = Vec::new();
         for _ in 0..REFERENCE {
             let at = self.pages.random_page_behind(bench, self.written_pages());
@@ -213,7 +213,7 @@ impl Search<'_> {
     }
 
     /// Returns the channels that reads at this moment show.
-    fn at(&mut self, bench: &mut Bench<'_>, moment: Moment) -> Result<Option<Channels>, Interruption> {
+    fn at(&mut self, bench: &mut Bench<'_>, moment: Moment) -> Result<Option<Channels>, EarlyEnd> {
         let noise = moment.wait_us.map_or(0.0, |wait_us| self.alone.error / wait_us.max(0.01));
         if noise > NOISY {
             return Ok(None);
@@ -236,7 +236,7 @@ impl Search<'_> {
 
     /// Reads a sector beside the write of a page; `None` where the read waited for more than a transfer, or came from
     /// memory.
-    fn sample(&mut self, bench: &mut Bench<'_>, moment: Moment) -> Result<Option<Sample>, Interruption> {
+    fn sample(&mut self, bench: &mut Bench<'_>, moment: Moment) -> Result<Option<Sample>, EarlyEnd> {
         let among = self.written_pages();
         let (number, turn) = (self.pages.next_in_turn(among), self.pages.turn());
         let before = std::mem::replace(&mut self.turns[number as usize], turn);

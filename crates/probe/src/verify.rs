@@ -10,7 +10,7 @@ use crate::area::{Area, Chunk};
 use crate::array_time::{SMALL_PAGE_BYTES, saves_array_time};
 use crate::bench::Bench;
 use crate::boundary_test::BoundaryTest;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::pattern::{self, Point, point};
 use flashlane_workload::Access;
 use std::collections::BTreeSet;
@@ -35,7 +35,7 @@ pub(crate) fn verify_and_correct(
     test: BoundaryTest,
     candidate: Chunk,
     samples: usize,
-) -> Result<Option<Chunk>, Interruption> {
+) -> Result<Option<Chunk>, EarlyEnd> {
     let mut found = candidate;
     let least_us = least_of_flash(bench, area)?;
     for _ in 0..CORRECTIONS_MAX {
@@ -76,7 +76,7 @@ pub(crate) fn verify_and_correct(
 
 /// Returns the least time of a read of a sector from flash, in microseconds. The boundaries of large chunks are few,
 /// and a cache that holds pages that were read before answers reads of these sooner: they show no chunk.
-fn least_of_flash(bench: &mut Bench<'_>, area: Area) -> Result<f64, Interruption> {
+fn least_of_flash(bench: &mut Bench<'_>, area: Area) -> Result<f64, EarlyEnd> {
     let sector = bench.sector_bytes();
     let mut times = Vec::with_capacity(FROM_FLASH);
     for _ in 0..FROM_FLASH {
@@ -116,7 +116,7 @@ impl Times {
         found: &Chunk,
         samples: usize,
         least_us: f64,
-    ) -> Result<Option<Self>, Interruption> {
+    ) -> Result<Option<Self>, EarlyEnd> {
         let unit = test.unit_bytes(bench);
         let count = area.chunks(found);
         let inside_places = (found.size_bytes / unit).saturating_sub(1);
@@ -218,7 +218,7 @@ fn smaller_factor(
     found: &Chunk,
     [contrast_us, least_us]: [f64; 2],
     samples: usize,
-) -> Result<Option<u64>, Interruption> {
+) -> Result<Option<u64>, EarlyEnd> {
     let unit = test.unit_bytes(bench);
     let count = area.chunks(found);
     for factor in FACTORS {

@@ -20,7 +20,7 @@
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::bend::Bend;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::filled::{AGREE, Filled, Repeated, WriteTimes};
 use flashlane_base::Duration;
 use flashlane_result::probe::Finding;
@@ -61,7 +61,7 @@ pub(crate) fn find(
     target: Target<'_>,
     is_page_known: bool,
     most_pages: usize,
-) -> Result<(Finding, Option<Figure>), Interruption> {
+) -> Result<(Finding, Option<Figure>), EarlyEnd> {
     let sector = bench.sector_bytes();
     let write_times = WriteTimes::measure(bench, target.area, sector)?;
     let WriteTimes { plain_us: plain, durable_us: durable, .. } = write_times;
@@ -138,7 +138,7 @@ fn find_by_pages(
     target: Target<'_>,
     most_pages: usize,
     write_times: WriteTimes,
-) -> Result<Fullness, Interruption> {
+) -> Result<Fullness, EarlyEnd> {
     let mut flushes: Vec<f64> = Vec::new();
     let mut request_pages = 1;
     let area_pages = (target.area.length_bytes / target.page_bytes) as usize;
@@ -171,7 +171,7 @@ fn find_by_sectors(
     target: Target<'_>,
     most_pages: usize,
     write_times: WriteTimes,
-) -> Result<Fullness, Interruption> {
+) -> Result<Fullness, EarlyEnd> {
     let mut count = 2048.min(most_pages);
     let mut first_flush_us = f64::INFINITY;
     loop {
@@ -299,7 +299,7 @@ impl Fill {
         bench: &mut Bench<'_>,
         fast: &Filled,
         write_times: WriteTimes,
-    ) -> Result<Slower, Interruption> {
+    ) -> Result<Slower, EarlyEnd> {
         let Some(early) = fast.bend(write_times) else { return Ok(Slower::NoBend) };
         let slow = self.run_slowly(bench, SLOWER * early.at_us / early.at as f64)?;
         Ok(match early.of_slower(&slow.times) {
@@ -323,7 +323,7 @@ impl Fill {
         first: &Filled,
         target: Target<'_>,
         write_times: WriteTimes,
-    ) -> Result<Option<(f64, Bend)>, Interruption> {
+    ) -> Result<Option<(f64, Bend)>, EarlyEnd> {
         let Some((pages, bend)) = first.size(write_times) else { return Ok(None) };
         let second = self.run(bench)?;
         let agreed = second.size(write_times).filter(|(again, _)| (pages / again - 1.0).abs() < AGREE);
@@ -364,7 +364,7 @@ impl Fill {
         both: [&Filled; 2],
         write_times: WriteTimes,
         by_rate: Repeated,
-    ) -> Result<Tested, Interruption> {
+    ) -> Result<Tested, EarlyEnd> {
         let mut found = Vec::new();
         for fast in both {
             match self.at_once(bench, fast, write_times)? {
@@ -390,7 +390,7 @@ impl Fill {
         write_times: WriteTimes,
         written: f64,
         pages: f64,
-    ) -> Result<bool, Interruption> {
+    ) -> Result<bool, EarlyEnd> {
         let Slower::AtOnce { pages: least, .. } = self.at_once(bench, fast, write_times)? else {
             return Ok(false);
         };
@@ -398,7 +398,7 @@ impl Fill {
     }
 
     /// Writes to an empty buffer, and empties it.
-    fn run(&self, bench: &mut Bench<'_>) -> Result<Filled, Interruption> {
+    fn run(&self, bench: &mut Bench<'_>) -> Result<Filled, EarlyEnd> {
         self.run_with(bench, |bench, times| {
             let (depth, start) = (bench.depth(), bench.device().now());
             bench.stream_each(self.writes.iter().copied(), depth, |_, completion| {
@@ -410,7 +410,7 @@ impl Fill {
 
     /// Writes to an empty buffer, at most one request every `pace_us` microseconds and half as many more, and empties
     /// it.
-    fn run_slowly(&self, bench: &mut Bench<'_>, pace_us: f64) -> Result<Filled, Interruption> {
+    fn run_slowly(&self, bench: &mut Bench<'_>, pace_us: f64) -> Result<Filled, EarlyEnd> {
         self.run_with(bench, |bench, times| {
             let start = bench.device().now();
             for &access in self.writes.iter().chain(&self.more) {
@@ -425,8 +425,8 @@ impl Fill {
     fn run_with(
         &self,
         bench: &mut Bench<'_>,
-        write: impl FnOnce(&mut Bench<'_>, &mut Vec<f64>) -> Result<(), Interruption>,
-    ) -> Result<Filled, Interruption> {
+        write: impl FnOnce(&mut Bench<'_>, &mut Vec<f64>) -> Result<(), EarlyEnd>,
+    ) -> Result<Filled, EarlyEnd> {
         bench.flush_and_pause()?;
         let mut times = Vec::with_capacity(self.writes.len());
         write(bench, &mut times)?;

@@ -17,7 +17,7 @@ use crate::bench::Bench;
 use crate::bus_time;
 use crate::busy_rows;
 use crate::chunk_ends::Ends;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::flash_read;
 use crate::mapping::Policy;
 use crate::pattern;
@@ -70,7 +70,7 @@ pub(crate) fn find(
     bench: &mut Bench<'_>,
     area: Area,
     known: KnownFromReads<'_>,
-) -> Result<Option<WriteRows>, Interruption> {
+) -> Result<Option<WriteRows>, EarlyEnd> {
     let mut writer = Writer { area, page_bytes: 0, turn: 0, row_bytes: ROW_BYTES };
     let (mut page_bytes, mut chunk) = look(bench, &mut writer, known.page_bytes)?;
     let is_missing = page_bytes.is_none() || (chunk.is_none() && !known.keeps_chunk);
@@ -94,7 +94,7 @@ fn look(
     bench: &mut Bench<'_>,
     writer: &mut Writer,
     known_page: Option<u64>,
-) -> Result<(Option<u64>, Option<FoundChunks>), Interruption> {
+) -> Result<(Option<u64>, Option<FoundChunks>), EarlyEnd> {
     let found = match known_page {
         Some(page_bytes) => Some(page_bytes),
         None => written_page::find(bench, writer)?,
@@ -115,7 +115,7 @@ fn look(
 /// Trims the second half of the area, so that garbage collection has blocks to erase that hold nothing to move: pages
 /// that were written in order fill whole blocks. Leaves the first half to be written. Returns false where that is too
 /// small, or the device has no trim.
-fn spare_collection(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<bool, Interruption> {
+fn spare_collection(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<bool, EarlyEnd> {
     let Area { offset_bytes, length_bytes } = writer.area;
     let kept_bytes = length_bytes / 2 / PLACE_STEP_BYTES * PLACE_STEP_BYTES;
     if kept_bytes < 2 * PLACE_STEP_BYTES {
@@ -132,7 +132,7 @@ fn align(
     filled: Area,
     known: KnownFromReads<'_>,
     found: Option<&FoundChunks>,
-) -> Result<(), Interruption> {
+) -> Result<(), EarlyEnd> {
     let page_bytes = writer.page_bytes;
     let pages = |bytes: u64| bytes / page_bytes;
     let (period, phase) = match (found, known.chunk) {
@@ -159,7 +159,7 @@ struct WriteTimes {
 }
 
 impl WriteTimes {
-    fn measure(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<Self>, Interruption> {
+    fn measure(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<Self>, EarlyEnd> {
         let mut times = Vec::new();
         for _ in 0..REFERENCE {
             let page = writer.row_pages() + bench.random().below(writer.row_pages());
@@ -256,7 +256,7 @@ fn measure(
     bench: &mut Bench<'_>,
     writer: &mut Writer,
     write_times: WriteTimes,
-) -> Result<Option<FoundChunks>, Interruption> {
+) -> Result<Option<FoundChunks>, EarlyEnd> {
     let samples = write_rows(bench, writer)?;
     let found = one_page(&samples, &write_times);
     if found.is_some() {
@@ -274,7 +274,7 @@ fn measure(
 }
 
 /// Writes three rows, which together test the end of each page at turns of both parities.
-fn write_rows(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Vec<TwoPageWrite>, Interruption> {
+fn write_rows(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Vec<TwoPageWrite>, EarlyEnd> {
     let pages = writer.row_pages();
     let mut samples = Vec::new();
     for (first, begins) in rows(writer) {

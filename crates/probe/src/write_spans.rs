@@ -16,7 +16,7 @@
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::dies::{Dies, PLANES_MAX};
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::mapping::Policy;
 use crate::numbers::is_prime;
 use crate::pattern;
@@ -118,7 +118,7 @@ pub(crate) fn find(
     page_bytes: u64,
     fill_bytes: u64,
     degree: &Finding,
-) -> Result<Option<WrittenSpans>, Interruption> {
+) -> Result<Option<WrittenSpans>, EarlyEnd> {
     let chunks = area.chunks(chunk) as usize;
     let Some(pages) = Rewritten::new(bench, area, chunk, page_bytes).filter(|_| chunks >= 8) else {
         return Ok(None);
@@ -182,7 +182,7 @@ impl Trial<'_> {
         self.pages.chunk.size_bytes / self.pages.page_bytes
     }
 
-    fn run(&mut self, bench: &mut Bench<'_>, attempts: usize) -> Result<Option<WrittenSpans>, Interruption> {
+    fn run(&mut self, bench: &mut Bench<'_>, attempts: usize) -> Result<Option<WrittenSpans>, EarlyEnd> {
         let Some(costs) = self.costs(bench)? else { return Ok(None) };
         for most in CHUNKS_MAX.into_iter().take(attempts) {
             let most = most.min(self.chunks - 2);
@@ -209,7 +209,7 @@ impl Trial<'_> {
     }
 
     /// Measures pages and chunks; `None` where a bus may be busy for as long as a die.
-    fn costs(&mut self, bench: &mut Bench<'_>) -> Result<Option<Costs>, Interruption> {
+    fn costs(&mut self, bench: &mut Bench<'_>) -> Result<Option<Costs>, EarlyEnd> {
         let (page_bytes, sector) = (self.pages.page_bytes, bench.sector_bytes());
         let [mut writes, mut reads, mut page_reads, mut chunks] = [const { Vec::new() }; 4];
         // Writes of pages end where a chunk ends, also if places follow from the order of writes.
@@ -248,7 +248,7 @@ impl Trial<'_> {
 
     /// Returns whether writes of a chunk are each on one die, as they take longer than writes that begin in the middle
     /// of one. Where garbage collection takes turns in the order of writes, chunks are counted wrongly.
-    fn begins_chunks(&mut self, bench: &mut Bench<'_>, chunk_us: f64) -> Result<bool, Interruption> {
+    fn begins_chunks(&mut self, bench: &mut Bench<'_>, chunk_us: f64) -> Result<bool, EarlyEnd> {
         let (pages, page_bytes) = (self.chunk_pages(), self.pages.page_bytes);
         if pages == 1 {
             return Ok(true);
@@ -276,7 +276,7 @@ impl Trial<'_> {
 
     /// Writes this number of chunks, from where the last ones ended. What is overwritten in order leaves whole blocks
     /// stale, so that garbage collection has less to do.
-    fn write(&mut self, bench: &mut Bench<'_>, count: usize) -> Result<Span, Interruption> {
+    fn write(&mut self, bench: &mut Bench<'_>, count: usize) -> Result<Span, EarlyEnd> {
         let Rewritten { area, chunk, .. } = self.pages;
         let first = if self.next + count <= self.chunks { self.next as u64 } else { 0 };
         self.next = first as usize + count;

@@ -41,7 +41,7 @@
 //! separately, where the drive counts it.
 
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::grid::GridCell;
 use crate::load::Load;
 use crate::options::{Budget, Effort};
@@ -192,7 +192,7 @@ impl WriteHistory {
 
 /// Writes mixed requests at random to the whole device until the stale data of the probe's experiments is used up, or
 /// costs nothing as the drive has room, and the rounds are steady, or the budget ends.
-pub(crate) fn precondition(bench: &mut Bench<'_>, history: &mut WriteHistory) -> Result<(), Interruption> {
+pub(crate) fn precondition(bench: &mut Bench<'_>, history: &mut WriteHistory) -> Result<(), EarlyEnd> {
     let capacity_bytes = bench.device().info().capacity_bytes;
     let (start, mut rounds) = (bench.device().now(), Vec::new());
     while rounds.len() < ROUNDS_MAX {
@@ -216,7 +216,7 @@ fn write_mixed(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
     bytes: u64,
-) -> Result<(u64, Duration), Interruption> {
+) -> Result<(u64, Duration), EarlyEnd> {
     let (capacity_bytes, unit) = (bench.device().info().capacity_bytes, bench.unit_bytes(true));
     let random = Seed(bench.random().bits()).source();
     let writes = Precondition::mixed(bytes, capacity_bytes, unit, random);
@@ -235,7 +235,7 @@ pub(crate) fn once(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
     cell: &GridCell,
-) -> Result<PointMeasurement, Interruption> {
+) -> Result<PointMeasurement, EarlyEnd> {
     let requests = if history.has_bound || !history.has_room(bench) {
         least_requests(cell)
     } else {
@@ -262,7 +262,7 @@ pub(crate) fn sustained(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
     cell: &GridCell,
-) -> Result<PointMeasurement, Interruption> {
+) -> Result<PointMeasurement, EarlyEnd> {
     let capacity_bytes = bench.device().info().capacity_bytes;
     let has_room = history.has_room(bench);
     let mut requests = round_requests(bench, history, cell, has_room);
@@ -369,7 +369,7 @@ pub(crate) fn from_idle(
     history: &mut WriteHistory,
     cell: &GridCell,
     measured: &mut PointMeasurement,
-) -> Result<f64, Interruption> {
+) -> Result<f64, EarlyEnd> {
     // As many as a round, since a drive that runs GC in turns is fast and slow in turns.
     let requests = (measured.requests / ROUNDS as u64).max(least_requests(cell));
     let lead_in = history.lead_in(cell);
@@ -404,7 +404,7 @@ fn refill_buffer(
     cell: &GridCell,
     requests: u64,
     level_pages: u64,
-) -> Result<bool, Interruption> {
+) -> Result<bool, EarlyEnd> {
     let deep = GridCell { depth: cell.depth.max(DEPTH.min(bench.depth())), ..cell.clone() };
     let pages = (requests * cell.request_bytes) / history.page_bytes;
     let mut step_requests = requests;
@@ -430,7 +430,7 @@ fn measure_full(
     cell: &GridCell,
     mut requests: u64,
     lead_in: u64,
-) -> Result<Run, Interruption> {
+) -> Result<Run, EarlyEnd> {
     let mut run = measure(bench, history, cell, requests, lead_in)?;
     for _ in 0..history.doublings_while_filling() {
         if history.buffer_bytes.is_some() || is_filling_buffer(&run.counters) != Some(true) {
@@ -460,7 +460,7 @@ fn measure(
     cell: &GridCell,
     requests: u64,
     lead_in: u64,
-) -> Result<Run, Interruption> {
+) -> Result<Run, EarlyEnd> {
     let mut stop = Stop::after(requests);
     stop.time = bench.is_real().then_some(history.budget.run);
     let job = Load::RandomWrite.job(cell.request_bytes, cell.depth);
@@ -481,7 +481,7 @@ pub(crate) fn burst(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
     cell: &GridCell,
-) -> Result<Option<Rate>, Interruption> {
+) -> Result<Option<Rate>, EarlyEnd> {
     let bytes = match history.buffer_bytes {
         Some(0) => return Ok(None),
         Some(bytes) => bytes,

@@ -5,7 +5,7 @@
 //!   that is shifted by a sector must.
 
 use crate::bench::Bench;
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::flash_read;
 use crate::numbers;
 use crate::page_ends;
@@ -35,7 +35,7 @@ const NEIGHBOURS: usize = 200;
 const STANDARD_ERRORS: f64 = 5.0;
 
 /// Returns the page size from writes of two sectors, or of whole pages.
-pub(crate) fn find(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<u64>, Interruption> {
+pub(crate) fn find(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<u64>, EarlyEnd> {
     let sector = bench.unit_bytes(true);
     let count = (PAGES_REACH_BYTES / sector) as usize;
     let singles = sector_writes(bench, writer, count as u64)?;
@@ -85,7 +85,7 @@ fn is_third_of_page(
     writer: &Writer,
     seen_bytes: u64,
     two_programs: Range<f64>,
-) -> Result<(bool, usize), Interruption> {
+) -> Result<(bool, usize), EarlyEnd> {
     let sector = bench.unit_bytes(true);
     let thirds = (PAGES_REACH_BYTES / seen_bytes) as usize;
     let places = writer.area.length_bytes / (THREE * PAGES_REACH_BYTES);
@@ -112,7 +112,7 @@ fn is_third_of_page(
 }
 
 /// Measures writes of one sector among the first `count` of random places, in microseconds.
-fn sector_writes(bench: &mut Bench<'_>, writer: &Writer, count: u64) -> Result<Vec<f64>, Interruption> {
+fn sector_writes(bench: &mut Bench<'_>, writer: &Writer, count: u64) -> Result<Vec<f64>, EarlyEnd> {
     let sector = bench.unit_bytes(true);
     let mut times = Vec::new();
     for _ in 0..REFERENCE {
@@ -124,7 +124,7 @@ fn sector_writes(bench: &mut Bench<'_>, writer: &Writer, count: u64) -> Result<V
 
 /// Returns the least size whose writes are faster at their own multiples than shifted by a sector: a page, which need
 /// not be read before it is written.
-fn whole_page(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<u64>, Interruption> {
+fn whole_page(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<u64>, EarlyEnd> {
     for writes in WHOLE_WRITES {
         let found = whole_page_of(bench, writer, writes)?;
         if found.is_some() {
@@ -134,11 +134,7 @@ fn whole_page(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<u64>,
     Ok(None)
 }
 
-fn whole_page_of(
-    bench: &mut Bench<'_>,
-    writer: &mut Writer,
-    writes: usize,
-) -> Result<Option<u64>, Interruption> {
+fn whole_page_of(bench: &mut Bench<'_>, writer: &mut Writer, writes: usize) -> Result<Option<u64>, EarlyEnd> {
     let sector = bench.unit_bytes(true);
     let sizes: Vec<u64> =
         (0..).map(|power| sector << power).take_while(|size| 2 * size <= PAGES_REACH_BYTES).collect();
@@ -168,7 +164,7 @@ fn whole_page_of(
 
 /// Returns whether two reads of neighbouring sectors wait for each other, where those of others do not: they are on one
 /// die, so that a chunk is no single sector. Garbage collection may hide what writes would show.
-fn do_neighbours_wait(bench: &mut Bench<'_>, writer: &Writer) -> Result<bool, Interruption> {
+fn do_neighbours_wait(bench: &mut Bench<'_>, writer: &Writer) -> Result<bool, EarlyEnd> {
     let sector = bench.sector_bytes();
     if bench.depth() < 2 {
         return Ok(false);

@@ -16,7 +16,7 @@ use crate::bus_time::BusTime;
 use crate::busy_buses::Buses;
 use crate::channels::{self, Channels};
 use crate::dies::{ChunkPair, Dies};
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::mapping::Neighbours;
 use crate::pair::Pair;
 use crate::pattern;
@@ -67,7 +67,7 @@ pub(crate) fn find(
     chunk: &Chunk,
     page_bytes: u64,
     fill_bytes: u64,
-) -> Result<Option<WrittenPairs>, Interruption> {
+) -> Result<Option<WrittenPairs>, EarlyEnd> {
     let is_possible = chunk.size_bytes >= 2 * page_bytes;
     let Some(rewritten) = Rewritten::new(bench, area, chunk, page_bytes).filter(|_| is_possible) else {
         return Ok(None);
@@ -105,7 +105,7 @@ impl PairStep {
         area: Area,
         chunk: &Chunk,
         page_bytes: u64,
-    ) -> Result<Option<Self>, Interruption> {
+    ) -> Result<Option<Self>, EarlyEnd> {
         let found = Neighbours::measure(bench, area, chunk, page_bytes, REFERENCE)?;
         let step = found.step();
         // Some of the pairs across two chunks may share a channel: they are of two kinds.
@@ -183,7 +183,7 @@ struct Pages<'a> {
 
 impl Pages<'_> {
     /// Overwrites pages of the area's start in random order, each on flash before the next.
-    fn overwrite(&mut self, bench: &mut Bench<'_>, least: u64) -> Result<(), Interruption> {
+    fn overwrite(&mut self, bench: &mut Bench<'_>, least: u64) -> Result<(), EarlyEnd> {
         let rewritten = &mut self.rewritten;
         let (page_bytes, offset_bytes) = (rewritten.page_bytes, rewritten.area.offset_bytes);
         let wanted = least.max(CHUNKS * rewritten.chunk.size_bytes / page_bytes);
@@ -210,7 +210,7 @@ impl Pages<'_> {
         Ok(())
     }
 
-    fn find(&self, bench: &mut Bench<'_>, step: &PairStep) -> Result<Option<WrittenPairs>, Interruption> {
+    fn find(&self, bench: &mut Bench<'_>, step: &PairStep) -> Result<Option<WrittenPairs>, EarlyEnd> {
         let sector = bench.sector_bytes();
         let small = self.read(bench, [sector; 2], step.reads)?;
         let dies = step.dies(&small);
@@ -234,7 +234,7 @@ impl Pages<'_> {
     }
 
     /// Returns the channels of known dies.
-    fn buses(&self, bench: &mut Bench<'_>, dies: Dies) -> Result<Buses, Interruption> {
+    fn buses(&self, bench: &mut Bench<'_>, dies: Dies) -> Result<Buses, EarlyEnd> {
         let (sector, page) = (bench.sector_bytes(), self.rewritten.page_bytes);
         let half = (page / 2 / sector * sector).max(sector);
         let mut whole = Vec::new();
@@ -262,7 +262,7 @@ impl Pages<'_> {
     }
 
     /// Returns the channels where pairs wait for one bus as long as on one die.
-    fn busy_buses(&self, bench: &mut Bench<'_>) -> Result<Buses, Interruption> {
+    fn busy_buses(&self, bench: &mut Bench<'_>) -> Result<Buses, EarlyEnd> {
         let Some(bus) = self.bus else { return Ok(Buses::Unclear) };
         let least_us = bus.least_us - bus.page_on_link_us;
         if least_us < NOT_HIDDEN * bus.most_us {
@@ -276,7 +276,7 @@ impl Pages<'_> {
     }
 
     /// Reads the end of the first page of each pair and the start of the second in one request, several times.
-    fn read(&self, bench: &mut Bench<'_>, sizes: [u64; 2], reads: usize) -> Result<Vec<Pair>, Interruption> {
+    fn read(&self, bench: &mut Bench<'_>, sizes: [u64; 2], reads: usize) -> Result<Vec<Pair>, EarlyEnd> {
         let mut times = vec![Vec::with_capacity(reads); self.pairs.len()];
         for _ in 0..reads {
             for (pair, times) in self.pairs.iter().zip(&mut times) {

@@ -1,6 +1,7 @@
 //! Errors of a study.
 
 use flashlane_measure::Interruption;
+use flashlane_probe::EarlyEnd;
 use flashlane_sim::{ConfigError, MakeError};
 
 /// A study failed.
@@ -86,11 +87,11 @@ impl From<MakeError> for FigureError {
     }
 }
 
-impl From<flashlane_probe::Interruption> for FigureError {
-    fn from(interruption: flashlane_probe::Interruption) -> Self {
-        match interruption {
-            flashlane_probe::Interruption::Measuring(interruption) => Self::Interrupted(interruption),
-            flashlane_probe::Interruption::OutOfTime => {
+impl From<EarlyEnd> for FigureError {
+    fn from(end: EarlyEnd) -> Self {
+        match end {
+            EarlyEnd::Interrupted(interruption) => Self::Interrupted(interruption),
+            EarlyEnd::OutOfTime => {
                 unreachable!("a study's experiments have no limit of time")
             }
         }

@@ -141,7 +141,7 @@ impl<'a> Lab<'a> {
         &mut self,
         profile: &str,
         overrides: &[(&str, &str)],
-        experiment: impl FnOnce(&mut Bench<'_>) -> Result<T, flashlane_probe::Interruption>,
+        experiment: impl FnOnce(&mut Bench<'_>) -> Result<T, flashlane_probe::EarlyEnd>,
     ) -> Result<T, FigureError> {
         let mut drive = self.drive(profile, overrides)?;
         self.advance(0.0)?;

@@ -8,7 +8,7 @@ mod drives;
 
 use flashlane_base::Seed;
 use flashlane_measure::statistics::phases::Phases;
-use flashlane_probe::Interruption;
+use flashlane_probe::EarlyEnd;
 use flashlane_probe::bench::Bench;
 use flashlane_sim::{Drive, profile};
 use rayon::prelude::*;
@@ -168,7 +168,7 @@ fn examine(drive: u64, seed: Seed) -> Examined {
                 cheap += 1;
             }
         }
-        Ok::<_, Interruption>((latencies_ns, cheap))
+        Ok::<_, EarlyEnd>((latencies_ns, cheap))
     })();
     let (latencies_ns, cheap) = run.expect("a simulated drive takes what fits it");
     let startup = if drawn.until_erases.is_some() { cheap } else { drawn.truth.startup };

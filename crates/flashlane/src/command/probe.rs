@@ -223,7 +223,7 @@ fn measure(
     };
     flashlane_probe::probe(device, options).map_err(|error| match error {
         ProbeError::TooSmall { .. } => Failure::unusable(error),
-        ProbeError::Interrupted(_) => Failure::failed(error),
+        ProbeError::EndedEarly(_) => Failure::failed(error),
     })
 }
 

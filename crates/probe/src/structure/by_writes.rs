@@ -2,7 +2,7 @@
 
 use crate::area::Chunk;
 use crate::array_time::{SMALL_PAGE_BYTES, saves_array_time};
-use crate::error::Interruption;
+use crate::error::EarlyEnd;
 use crate::mapping::Policy;
 use crate::session::{FILL_BYTES, Session};
 use crate::write_rows::{self, KnownFromReads};
@@ -29,7 +29,7 @@ pub(super) fn find_by_writes(
     session: &mut Session<'_, '_>,
     chunk: Option<&Chunk>,
     page_bytes: Option<u64>,
-) -> Result<ByWrites, Interruption> {
+) -> Result<ByWrites, EarlyEnd> {
     let certain = chunk.filter(|_| session.bench().sector_bytes() < SMALL_PAGE_BYTES);
     if !session.settings().may_write || (certain.is_some() && page_bytes.is_some()) {
         return Ok(ByWrites::NotTried);

@@ -8,7 +8,7 @@ use super::method::{AREA, CHUNK_BYTES, CHUNKS, DOMAINS, fill};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Value, row};
-use flashlane_probe::Interruption;
+use flashlane_probe::EarlyEnd;
 use flashlane_probe::bench::Bench;
 use flashlane_probe::mapping::{self, Policy};
 use flashlane_probe::pattern::Point;
@@ -43,7 +43,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     Ok(outcome)
 }
 
-fn look(bench: &mut Bench<'_>, reads: usize) -> Result<Found, Interruption> {
+fn look(bench: &mut Bench<'_>, reads: usize) -> Result<Found, EarlyEnd> {
     fill(bench, AREA.length_bytes)?;
     let written = mapping::overwrite(bench, AREA, CHUNK_BYTES)?;
     let by_address = stride::curve(bench, AREA, &CHUNKS, JOBS, STRIDES, reads)?;
@@ -54,7 +54,7 @@ fn look(bench: &mut Bench<'_>, reads: usize) -> Result<Found, Interruption> {
             let elapsed = bench.stream(accesses, JOBS)?;
             Ok(reads as f64 * CHUNK_BYTES as f64 / 1e6 / elapsed.as_s_f64())
         })
-        .collect::<Result<Vec<f64>, Interruption>>()?;
+        .collect::<Result<Vec<f64>, EarlyEnd>>()?;
     let stripe_chunks = DOMAINS * SUB_DOMAINS;
     let collisions = mapping::collisions(bench, AREA, &written, (stripe_chunks, 1), 200)?;
     // Chunks that share a die are read one after the other: 25 us of array (section 3.1).

@@ -7,7 +7,7 @@ use super::method::{AREA, CHUNK_BYTES, DOMAINS, fill};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
-use flashlane_probe::Interruption;
+use flashlane_probe::EarlyEnd;
 use flashlane_probe::bench::Bench;
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
@@ -82,12 +82,7 @@ fn latencies(lab: &mut Lab<'_>, overrides: &[(&str, &str)], jobs: &[u32]) -> Res
 
 /// Mean latency of random reads of `domains` domains in turn. The drive was filled in order, so a chunk's domain is its
 /// number modulo the number of domains.
-fn mean_latency_ms(
-    bench: &mut Bench<'_>,
-    domains: u64,
-    jobs: u32,
-    requests: u64,
-) -> Result<f64, Interruption> {
+fn mean_latency_ms(bench: &mut Bench<'_>, domains: u64, jobs: u32, requests: u64) -> Result<f64, EarlyEnd> {
     let stripes = AREA.length_bytes / CHUNK_BYTES / DOMAINS;
     let accesses: Vec<Access> = (0..requests)
         .map(|i| {

@@ -2,7 +2,7 @@
 //! 256 KB, then a pause; requests without think time; bandwidth in millions of bytes a second.
 
 use flashlane_measure::Run;
-use flashlane_probe::Interruption;
+use flashlane_probe::EarlyEnd;
 use flashlane_probe::area::{Area, Chunk};
 use flashlane_probe::bench::Bench;
 use flashlane_workload::{Job, Stop, Workload};
@@ -19,12 +19,12 @@ pub(super) const CHUNKS: Chunk =
     Chunk { size_bytes: CHUNK_BYTES, phase_bytes: 0, clarity: 1.0, contrast_us: 0.0, seen: 0 };
 
 /// Fills the first `length_bytes` of a drive, then pauses.
-pub(super) fn fill(bench: &mut Bench<'_>, length_bytes: u64) -> Result<(), Interruption> {
+pub(super) fn fill(bench: &mut Bench<'_>, length_bytes: u64) -> Result<(), EarlyEnd> {
     bench.fill(0, length_bytes, 256 * KIB)
 }
 
 /// Runs `jobs` concurrently after a pause, with a warm-up of a tenth of `requests`.
-pub(super) fn run(bench: &mut Bench<'_>, jobs: Vec<Job>, requests: u64) -> Result<Run, Interruption> {
+pub(super) fn run(bench: &mut Bench<'_>, jobs: Vec<Job>, requests: u64) -> Result<Run, EarlyEnd> {
     bench.flush_and_pause()?;
     let seed = flashlane_base::Seed(bench.random().bits());
     bench.run(&Workload::new(jobs, Stop::after(requests)).warmup(requests / 10).seed(seed))
