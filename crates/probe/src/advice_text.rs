@@ -279,41 +279,13 @@ fn at_least(point: &Recommendation) -> String {
 fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
     let size = format_bytes(point.request_bytes);
     let mut text = format!("{title}: {size} at a time, {} in flight: ", at_least(point));
-    let rate = format_rate(point.rate.bandwidth_bytes_per_s);
-    let latencies = percentiles(&point.rate);
-    let open = bound_open(point, &point.rate);
     match &point.writes {
-        None => text += &format!("{rate}, {latencies}{}{open}", bound_verdict(point, &point.rate)),
-        Some(writes) => {
-            if let Some(burst) = &writes.burst {
-                let bytes = format_bytes(burst.requests * point.request_bytes);
-                let rate = format_rate(burst.bandwidth_bytes_per_s);
-                text += &match writes.buffer_bytes {
-                    Some(_) => format!("{rate} for a burst of {bytes}, then "),
-                    None => {
-                        format!("{rate} for a burst of at least {bytes}, whose end was not reached, then ")
-                    }
-                };
-            }
-            let latencies = latencies + &bound_verdict(point, &point.rate);
-            text += &match (writes.cleaning, writes.steady) {
-                _ if writes.filling_share.is_some() => {
-                    format!("{rate} ({latencies}) while a large buffer may have been filling")
-                }
-                (Some(false), _) => format!("{rate} ({latencies}) as long as spare space lasts"),
-                (_, true) => format!(
-                    "{rate} ({latencies}) sustained after {} of writes",
-                    format_bytes(writes.written_bytes)
-                ),
-                (_, false) => format!("{rate} ({latencies}), not steady yet"),
-            };
-            text += &open;
-            if let Some(fragmented) = &writes.fragmented {
-                text += &of_fragmented(point, fragmented, writes.fragmented_filling_share);
-                text += &bound_open(point, fragmented);
-                text += for_fragmented(point, fragmented);
-            }
+        None => {
+            let rate = format_rate(point.rate.bandwidth_bytes_per_s);
+            let latencies = percentiles(&point.rate) + &bound_verdict(point, &point.rate);
+            text += &format!("{rate}, {latencies}{}", bound_open(point, &point.rate));
         }
+        Some(writes) => text += &written(point, writes),
     }
     if point.writes.is_some() && point.p99_bound_ns.is_some() {
         text += "; no write waits for a flush, as commits do: fsync=1 in the workload measures them";
@@ -322,7 +294,46 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
     if point.more_may_be_better {
         text += "; more may be better";
     }
-    let mut evidence = point.reason.clone() + &unstable_latency(&point.rate);
+    let (repeat, without_repeat) = repeats(point);
+    let evidence = point.reason.clone() + &unstable_latency(&point.rate) + &without_repeat;
+    Advice { about: load.into(), text, evidence, repeat }
+}
+
+/// States the rates of writes: of a burst, sustained, and on a fragmented drive.
+fn written(point: &Recommendation, writes: &Writes) -> String {
+    let mut text = String::new();
+    if let Some(burst) = &writes.burst {
+        let bytes = format_bytes(burst.requests * point.request_bytes);
+        let rate = format_rate(burst.bandwidth_bytes_per_s);
+        text += &match writes.buffer_bytes {
+            Some(_) => format!("{rate} for a burst of {bytes}, then "),
+            None => format!("{rate} for a burst of at least {bytes}, whose end was not reached, then "),
+        };
+    }
+    let rate = format_rate(point.rate.bandwidth_bytes_per_s);
+    let latencies = percentiles(&point.rate) + &bound_verdict(point, &point.rate);
+    text += &match (writes.cleaning, writes.steady) {
+        _ if writes.filling_share.is_some() => {
+            format!("{rate} ({latencies}) while a large buffer may have been filling")
+        }
+        (Some(false), _) => format!("{rate} ({latencies}) as long as spare space lasts"),
+        (_, true) => {
+            format!("{rate} ({latencies}) sustained after {} of writes", format_bytes(writes.written_bytes))
+        }
+        (_, false) => format!("{rate} ({latencies}), not steady yet"),
+    };
+    text += &bound_open(point, &point.rate);
+    if let Some(fragmented) = &writes.fragmented {
+        text += &of_fragmented(point, fragmented, writes.fragmented_filling_share);
+        text += &bound_open(point, fragmented);
+        text += for_fragmented(point, fragmented);
+    }
+    text
+}
+
+/// Returns what repeats the measurements of a point, and why nothing repeats one of them, if so.
+fn repeats(point: &Recommendation) -> (Vec<Repeat>, String) {
+    let mut without_repeat = String::new();
     let of_rate = |rate: &Rate, state| Repeat { state, workload: rate.workload.clone(), command: None };
     let filled = || point.initial_state().map(str::to_owned);
     let mut repeat = vec![of_rate(&point.rate, filled())];
@@ -331,7 +342,7 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
         match &writes.burst {
             Some(burst) if burst.requests >= BURST_REPEATED_MIN => repeat.push(of_rate(burst, filled())),
             Some(burst) => {
-                evidence += &format!(
+                without_repeat = format!(
                     "; no command repeats the burst: what its {} requests take depends on what the drive did before",
                     burst.requests
                 );
@@ -340,7 +351,7 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
         }
         repeat.extend(writes.fragmented.as_ref().map(|rate| of_rate(rate, Some("fragmented".into()))));
     }
-    Advice { about: load.into(), text, evidence, repeat }
+    (repeat, without_repeat)
 }
 
 /// States the rate of writes to a fragmented drive, and what it is not where they filled the write buffer to the end.
