@@ -52,18 +52,12 @@ fn verdict(result: &SweepResult) -> Option<Verdict> {
 /// Says which points differ by the metric compared.
 fn compared(comparison: &Comparison, rows: &[PointRow]) -> Option<String> {
     let (title, field) = (&comparison.title, comparison.field.as_str());
-    let standing = |wanted: Standing| {
-        let compared = |row| -> Option<(&PointRow, f64)> {
-            let row: &PointRow = row;
-            row.compared.filter(|of| of.standing == wanted).map(|of| (row, of.difference))
-        };
-        rows.iter().filter_map(compared).collect::<Vec<_>>()
-    };
-    let (best, _) = *standing(Standing::Best).first()?;
+    let (best, _) = *of_standing(rows, Standing::Best).first()?;
     let measure = MEASURES.iter().find(|measure| measure.field == field);
     let value =
         plain_value(field, &measure.map(|measure| (measure.value)(&best.measures)).unwrap_or_default());
-    let worse: Vec<f64> = standing(Standing::Worse).into_iter().map(|(_, difference)| difference).collect();
+    let worse: Vec<f64> =
+        of_standing(rows, Standing::Worse).into_iter().map(|(_, difference)| difference).collect();
     let (least, most) =
         (worse.iter().copied().fold(f64::INFINITY, f64::min), worse.iter().copied().fold(0.0, f64::max));
     let others = if worse.len() == 1 { "the other point is" } else { "the others are" };
@@ -78,13 +72,13 @@ fn compared(comparison: &Comparison, rows: &[PointRow]) -> Option<String> {
     };
     Some(match comparison.verdict {
         Verdict::NoDifference => {
-            let alike = standing(Standing::NoDifference);
+            let alike = of_standing(rows, Standing::NoDifference);
             let within = alike.into_iter().map(|(_, difference)| difference).fold(0.0, f64::max);
             let everywhere = if measured == 2 { "" } else { " at all of them" };
             format!("No difference between {all}: {title} {value}, within {}{everywhere}.", share(within))
         }
         Verdict::TooFewRepetitions => {
-            let open = standing(Standing::TooFewRepetitions);
+            let open = of_standing(rows, Standing::TooFewRepetitions);
             let apart = apart(open.iter().map(|(_, difference)| *difference).fold(0.0, f64::max));
             let points = match &open[..] {
                 [(one, _)] => format!("{with} and {}", one.point),
@@ -99,22 +93,33 @@ fn compared(comparison: &Comparison, rows: &[PointRow]) -> Option<String> {
         }
         Verdict::OneBest => format!("{title} is best with {with}: {value}; {others} {by}."),
         Verdict::SeveralBest => {
-            let is_alike = |of: Compared| matches!(of.standing, Standing::Best | Standing::NoDifference);
-            let alike = rows.iter().filter(|row| row.compared.is_some_and(is_alike));
-            let alike: Vec<String> = alike.map(|row| row.point.to_string()).collect();
-            let named = match alike.len() {
-                ..=NAMED => list(&alike),
-                more => {
-                    format!("{more} points ({} and {} more)", alike[..NAMED - 1].join("; "), more + 1 - NAMED)
-                }
-            };
-            format!("No difference between {named}: {title} {value}; {others} {by}.")
+            format!("No difference between {}: {title} {value}; {others} {by}.", several_best(rows))
         }
         Verdict::Unknown => format!(
             "{title} is best with {with}: {value}; {} measured once, so this may be chance (--repeat 5 shows).",
             measured_once(rows)
         ),
     })
+}
+
+/// Returns the points of a standing, each with its difference from the best.
+fn of_standing(rows: &[PointRow], wanted: Standing) -> Vec<(&PointRow, f64)> {
+    let compared = |row| -> Option<(&PointRow, f64)> {
+        let row: &PointRow = row;
+        row.compared.filter(|of| of.standing == wanted).map(|of| (row, of.difference))
+    };
+    rows.iter().filter_map(compared).collect()
+}
+
+/// Names the points that do not differ from the best.
+fn several_best(rows: &[PointRow]) -> String {
+    let is_alike = |of: Compared| matches!(of.standing, Standing::Best | Standing::NoDifference);
+    let alike = rows.iter().filter(|row| row.compared.is_some_and(is_alike));
+    let alike: Vec<String> = alike.map(|row| row.point.to_string()).collect();
+    match alike.len() {
+        ..=NAMED => list(&alike),
+        more => format!("{more} points ({} and {} more)", alike[..NAMED - 1].join("; "), more + 1 - NAMED),
+    }
 }
 
 /// Names the points that were measured once. An interrupted sweep has others.
