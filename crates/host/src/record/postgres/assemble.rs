@@ -212,14 +212,7 @@ impl Assembler {
                     session.kind = kind(&mut self.kinds, &mut self.counts.kinds, name);
                 }
             }
-            Event::Start => {
-                let cpu_before_ns = session.cpu_ns(at_ns);
-                let open =
-                    Open { started_ns: at_ns, cpu_before_ns, accesses: Vec::new(), latest: BTreeMap::new() };
-                if session.open.replace(open).is_some_and(|open| !open.accesses.is_empty()) {
-                    self.counts.incomplete += 1;
-                }
-            }
+            Event::Start => self.counts.incomplete += u64::from(session.start(at_ns)),
             Event::Commit => return self.commit(at_ns, pid),
             Event::Abort => {
                 session.kind = None;
@@ -243,21 +236,26 @@ impl Assembler {
                     self.buffers.insert(owned(pid, buffer), read);
                 }
             }
-            Event::Dirty { buffer } => match self.buffers.get(&owned(pid, buffer)) {
-                None => self.counts.dirty_unknown += 1,
-                Some(Read { is_ours: false, .. }) => {}
-                Some(Read { page, .. }) => {
-                    self.dirtied.insert(*page);
-                    if let Some(open) = &mut session.open
-                        && !open.mark(*page)
-                    {
-                        open.access(*page, true);
-                        self.counts.dirty_unread += 1;
-                    }
-                }
-            },
+            Event::Dirty { buffer } => self.mark_dirty(pid, buffer),
         }
         None
+    }
+
+    /// The process `pid` made the page in a buffer dirty.
+    fn mark_dirty(&mut self, pid: u32, buffer: i32) {
+        let page = match self.buffers.get(&owned(pid, buffer)) {
+            None => return self.counts.dirty_unknown += 1,
+            Some(Read { is_ours: false, .. }) => return,
+            Some(Read { page, .. }) => *page,
+        };
+        self.dirtied.insert(page);
+        let open = self.sessions.get_mut(&pid).and_then(|session| session.open.as_mut());
+        if let Some(open) = open
+            && !open.mark(page)
+        {
+            open.access(page, true);
+            self.counts.dirty_unread += 1;
+        }
     }
 
     fn commit(&mut self, at_ns: u64, pid: u32) -> Option<PageTransaction> {
@@ -319,6 +317,13 @@ impl Session {
     /// Returns the time on a processor until `now`.
     fn cpu_ns(&self, now: u64) -> u64 {
         self.cpu_ns + self.running.map_or(0, |since| now.saturating_sub(since))
+    }
+
+    /// Begins a transaction. Returns whether the one before, which has no end, had accessed pages.
+    fn start(&mut self, now: u64) -> bool {
+        let cpu_before_ns = self.cpu_ns(now);
+        let open = Open { started_ns: now, cpu_before_ns, accesses: Vec::new(), latest: BTreeMap::new() };
+        self.open.replace(open).is_some_and(|open| !open.accesses.is_empty())
     }
 }
 
