@@ -90,34 +90,36 @@ fn event(cursor: &mut Cursor<'_>) -> Result<Option<Event>, Reason> {
         flushes_first: kind.flushes_first,
     };
     event.record.durable = kind.durable;
-    let from = cursor.at;
-    if cursor.peek().is_ascii_digit() {
-        let sector = cursor.number("the sector", b' ')?;
-        let behind = cursor.at;
-        match cursor.peek() {
-            b'+' => {
-                cursor.at += 1;
-                cursor.skip_blanks();
-                let sectors = cursor.number("the number of sectors", b' ')?;
-                // blkparse prints no number for an event without data.
-                if sectors == 0 && kind.has_data && !kind.flushes_first {
-                    return Err(without_length());
-                }
-                event.record = in_sectors(event.record, sector, sectors)?;
-            }
-            b'[' | b'(' => {}
-            _ => {
-                return Err(cursor.refusal(
-                    behind,
-                    "what follows the sector",
-                    "'+ SECTORS', [process] or (payload)",
-                ));
-            }
+    if let Some((sector, sectors)) = extent(cursor)? {
+        // blkparse prints no number for an event without data.
+        if sectors == 0 && kind.has_data && !kind.flushes_first {
+            return Err(without_length());
         }
-    } else if !matches!(cursor.peek(), b'[' | b'(') {
-        return Err(cursor.refusal(from, "the sector", SECTOR));
+        event.record = in_sectors(event.record, sector, sectors)?;
     }
     Ok(event.normalized(kind.has_data))
+}
+
+/// Reads the first sector of an event and their number; `None` where the line has one of them or neither.
+fn extent(cursor: &mut Cursor<'_>) -> Result<Option<(u64, u64)>, Reason> {
+    let from = cursor.at;
+    if !cursor.peek().is_ascii_digit() {
+        return match cursor.peek() {
+            b'[' | b'(' => Ok(None),
+            _ => Err(cursor.refusal(from, "the sector", SECTOR)),
+        };
+    }
+    let sector = cursor.number("the sector", b' ')?;
+    let behind = cursor.at;
+    match cursor.peek() {
+        b'+' => {
+            cursor.at += 1;
+            cursor.skip_blanks();
+            Ok(Some((sector, cursor.number("the number of sectors", b' ')?)))
+        }
+        b'[' | b'(' => Ok(None),
+        _ => Err(cursor.refusal(behind, "what follows the sector", "'+ SECTORS', [process] or (payload)")),
+    }
 }
 
 impl Event {
