@@ -270,7 +270,6 @@ fn read_footers<D: DataDevice>(
         blocks.reap(Instant::FAR, &mut out);
         for finished in out.drain(..) {
             let (info, tail_bytes) = reading.remove(&finished.ticket).expect("a read of a footer");
-            let refused = |reason: String| OpenError::Block { id: info.id, reason };
             let Outcome::Get(result) = finished.outcome else { unreachable!("only reads are in flight") };
             let data = match result {
                 Ok(data) => data,
@@ -294,21 +293,25 @@ fn read_footers<D: DataDevice>(
                     // One more than it has, where that is what the first read has.
                     left.push((info, if bytes == TAIL_BYTES { bytes + 1 } else { bytes }));
                 }
-                Err(FooterError::Newer(found)) => {
-                    return Err(refused(format!(
-                        "its format has version {found}, and {VERSION} is the newest supported"
-                    )));
-                }
-                Err(FooterError::OtherStore) => return Err(refused("it is of another store".into())),
-                Err(FooterError::Longer(_)) => {
-                    return Err(refused("its footer is longer than the block".into()));
-                }
-                Err(FooterError::Foreign) => return Err(OpenError::ForeignBlock { id: info.id }),
+                Err(error) => return Err(refused_footer(info.id, &error)),
             }
             blocks.reuse(data);
         }
     }
     Ok((contents, lost))
+}
+
+/// Returns the error of the block `id` whose footer was read and is not one of this store.
+fn refused_footer(id: u64, error: &FooterError) -> OpenError {
+    let reason = match error {
+        FooterError::Newer(found) => {
+            format!("its format has version {found}, and {VERSION} is the newest supported")
+        }
+        FooterError::OtherStore => "it is of another store".into(),
+        FooterError::Longer(_) => "its footer is longer than the block".into(),
+        FooterError::Foreign => return OpenError::ForeignBlock { id },
+    };
+    OpenError::Block { id, reason }
 }
 
 /// Refuses devices whose contents are of different moments: see the header of this file. Writes up to `given_up_to` may
