@@ -231,27 +231,9 @@ impl Job {
                     return Step::End(count(*keys, unread.as_ref()));
                 }
             }
-            JobKind::Scan { pattern, type_name, found, next: own_next, reads, .. } => {
+            JobKind::Scan { next: own_next, .. } => {
                 *own_next = next;
-                let mut unknown = Vec::new();
-                for Item { key, value, .. } in page.items {
-                    if pattern.as_ref().is_some_and(|pattern| !glob::matches(pattern, &key)) {
-                        continue;
-                    }
-                    match (&type_name, value) {
-                        (None, _) => found.push(key),
-                        (Some(name), Some(value)) if Value::type_of(&value) == name => found.push(key),
-                        (Some(_), Some(_)) => {}
-                        (Some(_), None) => unknown.push(key),
-                    }
-                }
-                // A cursor is for the keys that COUNT leaves, not for those behind tables and files.
-                if let Some(next) = own_next.take_if(|_| ends_at_faces && unknown.is_empty()) {
-                    self.start = next;
-                    return Step::Page;
-                }
-                *reads = unknown.len();
-                return if unknown.is_empty() { self.scanned() } else { Step::Types(unknown) };
+                return self.scan_page(page.items, ends_at_faces);
             }
             JobKind::RandomKey { has_wrapped, loss } => {
                 if !page.items.is_empty() {
@@ -276,6 +258,33 @@ impl Job {
         }
         self.start = next.expect("the last page ended the job");
         Step::Page
+    }
+
+    /// SCAN has read a page: of the keys that match, those in pieces have a type that is still to be read, if one was
+    /// asked for.
+    fn scan_page(&mut self, items: Vec<Item>, ends_at_faces: bool) -> Step {
+        let JobKind::Scan { pattern, type_name, found, next, reads, .. } = &mut self.kind else {
+            unreachable!("only SCAN reads pages of keys with types")
+        };
+        let mut unknown = Vec::new();
+        for Item { key, value, .. } in items {
+            if pattern.as_ref().is_some_and(|pattern| !glob::matches(pattern, &key)) {
+                continue;
+            }
+            match (&type_name, value) {
+                (None, _) => found.push(key),
+                (Some(name), Some(value)) if Value::type_of(&value) == name => found.push(key),
+                (Some(_), Some(_)) => {}
+                (Some(_), None) => unknown.push(key),
+            }
+        }
+        // A cursor is for the keys that COUNT leaves, not for those behind tables and files.
+        if let Some(next) = next.take_if(|_| ends_at_faces && unknown.is_empty()) {
+            self.start = next;
+            return Step::Page;
+        }
+        *reads = unknown.len();
+        if unknown.is_empty() { self.scanned() } else { Step::Types(unknown) }
     }
 
     /// A page could not be read.

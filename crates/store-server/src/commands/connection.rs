@@ -71,8 +71,17 @@ fn check_name(name: &[u8]) -> Result<(), CommandError> {
     if is_plain { Ok(()) } else { Err(CommandError::Other(text.into())) }
 }
 
-fn hello(context: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Result<(), CommandError> {
-    let mut version = None;
+/// What a client asks for with HELLO.
+#[derive(Default)]
+struct Hello<'a> {
+    version: Option<i64>,
+    /// User and password.
+    login: Option<(&'a [u8], &'a [u8])>,
+    name: Option<&'a [u8]>,
+}
+
+fn read_hello(request: &Request) -> Result<Hello<'_>, CommandError> {
+    let mut hello = Hello::default();
     if request.len() > 1 {
         let given = parse_integer(request.arg(1)).ok_or_else(|| {
             CommandError::Other("ERR Protocol version is not an integer or out of range".into())
@@ -80,16 +89,16 @@ fn hello(context: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Res
         if !(2..=3).contains(&given) {
             return Err(CommandError::Other("NOPROTO unsupported protocol version".into()));
         }
-        version = Some(given);
+        hello.version = Some(given);
     }
-    let (mut login, mut name, mut nth) = (None, None, 2);
+    let mut nth = 2;
     while nth < request.len() {
         let left = request.len() - nth - 1;
         if is(request.arg(nth), "auth") && left >= 2 {
-            login = Some((request.arg(nth + 1), request.arg(nth + 2)));
+            hello.login = Some((request.arg(nth + 1), request.arg(nth + 2)));
             nth += 3;
         } else if is(request.arg(nth), "setname") && left >= 1 {
-            name = Some(request.arg(nth + 1));
+            hello.name = Some(request.arg(nth + 1));
             check_name(request.arg(nth + 1))?;
             nth += 2;
         } else {
@@ -97,6 +106,11 @@ fn hello(context: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Res
             return Err(CommandError::Other(format!("ERR Syntax error in HELLO option '{option}'")));
         }
     }
+    Ok(hello)
+}
+
+fn hello(context: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Result<(), CommandError> {
+    let Hello { version, login, name } = read_hello(request)?;
     if let Some((user, password)) = login {
         check(context, user, password)?;
     }
