@@ -35,29 +35,8 @@ pub(crate) fn read(json: &Value) -> Result<Vec<Measurement>, ReadError> {
             return Err(refuse(key, "it cannot be predicted; allowed: jobs without it".into()));
         }
         let rw = option("rw").or_else(|| option("readwrite")).unwrap_or_else(|| "read".into());
-        let pattern = match rw.as_str() {
-            "randread" => "random-read",
-            "read" => "sequential-read",
-            "randwrite" => "random-write",
-            "write" => "sequential-write",
-            other => {
-                let allowed = "randread, read, randwrite or write, one a job";
-                return Err(refuse("rw", format!("'{other}' cannot be predicted; allowed: {allowed}")));
-            }
-        };
-        // fio counts in units of 1024, and a number without a unit in bytes.
-        let size = option("bs").or_else(|| option("blocksize")).unwrap_or_else(|| "4k".into());
-        let size = match size.parse::<u64>() {
-            Ok(bytes) => bytes,
-            Err(_) => parse_bytes(&size).map_err(|error| refuse("bs", error.to_string()))?,
-        };
-        let depth: u32 = option("iodepth").map_or(Ok(1), |depth| depth.parse()).map_err(|_| {
-            refuse("iodepth", "it is no number; allowed: the number of requests in flight".into())
-        })?;
-        let jobs: u32 = option("numjobs").map_or(Ok(1), |jobs| jobs.parse()).unwrap_or(1);
-        let workload = Workload::parse(&format!("{pattern},size={size}B,depth={}", depth * jobs.max(1)))
-            .map_err(|error| refuse("bs", error.to_string()))?;
-        let side = job.get(if pattern.ends_with("read") { "read" } else { "write" });
+        let workload = workload(&rw, option, refuse)?;
+        let side = job.get(if rw.ends_with("read") { "read" } else { "write" });
         let side = side.ok_or_else(|| refuse("read", "fio measured nothing of this kind".into()))?;
         let number = |value: Option<&Value>| value.and_then(Value::as_f64).filter(|value| *value > 0.0);
         let mut push = |quantity: Quantity, value: Option<f64>| {
@@ -74,6 +53,36 @@ pub(crate) fn read(json: &Value) -> Result<Vec<Measurement>, ReadError> {
         }
     }
     Ok(rows)
+}
+
+/// Returns the workload of a job that reads or writes as `rw` says.
+fn workload(
+    rw: &str,
+    option: impl Fn(&str) -> Option<String>,
+    refuse: impl Fn(&str, String) -> ReadError,
+) -> Result<Workload, ReadError> {
+    let pattern = match rw {
+        "randread" => "random-read",
+        "read" => "sequential-read",
+        "randwrite" => "random-write",
+        "write" => "sequential-write",
+        other => {
+            let allowed = "randread, read, randwrite or write, one a job";
+            return Err(refuse("rw", format!("'{other}' cannot be predicted; allowed: {allowed}")));
+        }
+    };
+    // fio counts in units of 1024, and a number without a unit in bytes.
+    let size = option("bs").or_else(|| option("blocksize")).unwrap_or_else(|| "4k".into());
+    let size = match size.parse::<u64>() {
+        Ok(bytes) => bytes,
+        Err(_) => parse_bytes(&size).map_err(|error| refuse("bs", error.to_string()))?,
+    };
+    let depth: u32 = option("iodepth").map_or(Ok(1), |depth| depth.parse()).map_err(|_| {
+        refuse("iodepth", "it is no number; allowed: the number of requests in flight".into())
+    })?;
+    let jobs: u32 = option("numjobs").map_or(Ok(1), |jobs| jobs.parse()).unwrap_or(1);
+    Workload::parse(&format!("{pattern},size={size}B,depth={}", depth * jobs.max(1)))
+        .map_err(|error| refuse("bs", error.to_string()))
 }
 
 /// Refuses jobs that ran at the same time, as each of them measured the others too. fio gives those one group; it is
