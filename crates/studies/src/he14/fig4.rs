@@ -12,14 +12,16 @@ pub(super) const FIGURE: FigureStudy = FigureStudy::new(
     measure,
 );
 
+/// The forms of a drive that are compared.
+const FORMS: [&str; 3] = [RESTORED, WITHOUT, PBLRU];
+
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();
-    let forms = [RESTORED, WITHOUT, PBLRU];
     let mut measured = Vec::new();
     for workload in WORKLOADS {
         let name = workload.name;
         let runs = Runs::of(lab, workload);
-        let [restored, without, with] = forms.map(|form| runs.get(form).clone());
+        let [restored, without, with] = FORMS.map(|form| runs.get(form).clone());
         let throughput = |of: &Measured| of.transactions_per_s;
         let lost = -change_percent(throughput(&restored), throughput(&without));
         outcome.rows.push(row::at_least(
@@ -43,13 +45,19 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         }
         measured.push([restored, without, with]);
     }
+    outcome.figures = figures(&measured);
+    Ok(outcome)
+}
+
+/// Draws what was measured of each workload in each of [`FORMS`].
+fn figures(measured: &[[Measured; 3]]) -> Vec<Figure> {
     let names: Vec<String> = WORKLOADS.iter().map(|workload| workload.name.into()).collect();
     let draw = |id: &str, title: &str, y: Axis, value: fn(&Measured) -> f64| Figure {
         id: id.into(),
         title: title.into(),
         x: Axis { names: names.clone(), ..Axis::linear("workload", "") },
         y,
-        series: forms
+        series: FORMS
             .iter()
             .enumerate()
             .map(|(at, form)| Series {
@@ -60,19 +68,12 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             .collect(),
         ..Figure::default()
     };
-    outcome.figures.push(draw(
-        "fig4-throughput",
-        "Throughput",
-        Axis::log("throughput", "transactions/s"),
-        |of| of.transactions_per_s,
-    ));
-    outcome.figures.push(draw(
-        "fig4-response",
-        "Mean response time",
-        Axis::log("mean response time", "ms"),
-        |of| of.mean_ms,
-    ));
-    Ok(outcome)
+    let (throughput, response) =
+        (Axis::log("throughput", "transactions/s"), Axis::log("mean response time", "ms"));
+    vec![
+        draw("fig4-throughput", "Throughput", throughput, |of| of.transactions_per_s),
+        draw("fig4-response", "Mean response time", response, |of| of.mean_ms),
+    ]
 }
 
 /// Says what keeps replication from returning more.

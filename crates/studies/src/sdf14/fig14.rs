@@ -4,7 +4,7 @@ use super::node::{Node, ON_GEN3, SDF};
 use crate::lab::Lab;
 use crate::store_load::{Writes, writes};
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, row};
+use crate::{FigureError, Row, row};
 use flashlane_base::Duration;
 use flashlane_result::{Axis, Figure, Series};
 
@@ -32,10 +32,16 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         Ok(found)
     };
     let (sdf, gen3) = (run(SDF)?, run(ON_GEN3)?);
+    let (rows, figure) = (rows(&sdf, &gen3), figure(&sdf, &gen3));
+    Ok(Outcome { rows, figures: vec![figure], ..Outcome::default() })
+}
+
+/// Compares the published numbers with those measured, one for each of [`SLICES`].
+fn rows(sdf: &[Writes], gen3: &[Writes]) -> Vec<Row> {
     let total = |writes: &Writes| (writes.read_rate() + writes.write_rate()) / 1e9;
     let reads = |writes: &Writes| 100.0 * writes.read_rate() / 1e9 / total(writes);
     let most = sdf.iter().map(total).fold(0.0, f64::max);
-    let rows = vec![
+    vec![
         row::at_least("SDF: reads and writes, most", "near 1", most, "GB/s", 0.9),
         row::at_least("SDF: 16 slices over the most", "the peak", total(&sdf[3]) / most, "", 0.95),
         row::at_most(
@@ -53,7 +59,10 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             (0.8, 1.2),
         ),
         row::at_most("Gen3, 32 slices: share of reads", "less than 15", reads(&gen3[4]), "%", 15.0),
-    ];
+    ]
+}
+
+fn figure(sdf: &[Writes], gen3: &[Writes]) -> Figure {
     let line = |name: String, of: &[Writes], value: &dyn Fn(&Writes) -> f64| Series {
         name,
         points: SLICES
@@ -63,7 +72,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             .collect(),
         ..Series::default()
     };
-    let lines = [(SDF, &sdf), (ON_GEN3, &gen3)].into_iter().flat_map(|(node, of)| {
+    let lines = [(SDF, sdf), (ON_GEN3, gen3)].into_iter().flat_map(|(node, of)| {
         [
             line(format!("{}: written", node.name()), of, &Writes::write_rate),
             line(format!("{}: read by merges", node.name()), of, &Writes::read_rate),
@@ -73,7 +82,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         ]
     });
     let longest = |of: &Writes| format!("{:.0}", of.latency.max / 1e6);
-    let figure = Figure {
+    Figure {
         id: "fig14".into(),
         title: "Writes of 100 KB to 1 MB to the store".into(),
         x: Axis::linear("slices", ""),
@@ -85,6 +94,5 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             sdf.iter().map(longest).collect::<Vec<_>>().join(", ")
         ),
         ..Figure::default()
-    };
-    Ok(Outcome { rows, figures: vec![figure], ..Outcome::default() })
+    }
 }
