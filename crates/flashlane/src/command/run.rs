@@ -136,22 +136,33 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     });
     let partial = partial.or(unmeasured.map(|failure| failure.reason()));
     let failed: Vec<String> = measured.iter().filter_map(|(_, result)| mismatches(target, result)).collect();
-    if let ([_], [(run, result)]) = (&stages[..], &mut measured[..]) {
-        let samples = output::samples(&run.samples)?;
-        output::add_machine(result, target);
-        output::deliver(&arguments.output, result, Some(&samples))?;
-    } else {
-        let made = measured.len();
-        let results = measured.into_iter().map(|(_, result)| result).collect();
-        let mut results = RunsResult::new(results, stages.len());
-        if made < stages.len() {
-            results.partial = results.partial.or_else(|| partial.clone());
-        }
-        output::add_machine(&mut results, target);
-        output::deliver(&arguments.output, &results, None)?;
-    }
+    deliver(&arguments.output, target, measured, stages.len(), partial.as_ref())?;
     failed.iter().chain(&partial).for_each(|reason| notify(reason));
     Ok(if failed.is_empty() && partial.is_none() { Status::Done } else { Status::Failed })
+}
+
+/// Prints and saves the results of `stages` stages, of which those that were `measured` have one. `partial` says why
+/// there may be fewer.
+fn deliver(
+    options: &OutputOptions,
+    target: &Target,
+    mut measured: Vec<(Run, RunResult)>,
+    stages: usize,
+    partial: Option<&String>,
+) -> Result<(), Failure> {
+    if let (1, [(run, result)]) = (stages, &mut measured[..]) {
+        let samples = output::samples(&run.samples)?;
+        output::add_machine(result, target);
+        return output::deliver(options, result, Some(&samples));
+    }
+    let made = measured.len();
+    let results = measured.into_iter().map(|(_, result)| result).collect();
+    let mut results = RunsResult::new(results, stages);
+    if made < stages {
+        results.partial = results.partial.or_else(|| partial.cloned());
+    }
+    output::add_machine(&mut results, target);
+    output::deliver(options, &results, None)
 }
 
 /// Returns the error of a run that ended before its first measured request.

@@ -10,7 +10,7 @@ use crate::progress::Meter;
 use anyhow::anyhow;
 use flashlane_base::Duration;
 use flashlane_device::DataDevice;
-use flashlane_store::{Backup, BackupError, BackupReader, Loader, Store};
+use flashlane_store::{Backup, BackupEntry, BackupError, BackupReader, Loader, Store};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
@@ -109,33 +109,7 @@ pub fn restore(mut store: OpenedStore, input: Input, name: &str, level: Level) -
     let reader = BackupReader::open(begun.chain(file)).map_err(Failure::unusable)?;
     let meter = Meter::new(format!("storing the entries of {name}"));
     let mut loader = store.loader();
-    let (mut taken_bytes, mut refusal) = (0, None);
-    'entries: for (entry, number) in reader.zip(1_u64..) {
-        let entry = match entry {
-            Ok(entry) => entry,
-            Err(error) => {
-                refusal = Some(anyhow!("{error}"));
-                break;
-            }
-        };
-        loop {
-            if meter.watch(length_bytes.map(|length| taken_bytes as f64 / length.max(1) as f64)).is_break() {
-                break 'entries;
-            }
-            match loader.offer_until(&entry.key, &entry.value, entry.expiry_ms) {
-                Ok(true) => break,
-                Ok(false) => drop(wait(&mut loader)?),
-                Err(error) => {
-                    refusal = Some(anyhow::Error::from(error).context(format!("entry {number} is refused")));
-                    break 'entries;
-                }
-            }
-        }
-        taken_bytes += (entry.key.len() + entry.value.len()) as u64;
-        if number % 64 == 0 {
-            loader.wait(Duration::ZERO).map_err(failed)?;
-        }
-    }
+    let refusal = load(&mut loader, reader, length_bytes, &meter)?;
     let is_stopped = flashlane_host::interrupted();
     while !loader.is_done() && wait(&mut loader)? {}
     let (stored, is_done) = (loader.stored(), loader.is_done());
@@ -158,6 +132,40 @@ pub fn restore(mut store: OpenedStore, input: Input, name: &str, level: Level) -
             Ok(Status::Done)
         }
     }
+}
+
+/// Hands entries to the loader until the backup ends or the user stops it. Returns why an entry is refused, if one is.
+fn load<D: DataDevice, L: DataDevice>(
+    loader: &mut Loader<'_, D, L>,
+    reader: impl Iterator<Item = Result<BackupEntry, BackupError>>,
+    length_bytes: Option<u64>,
+    meter: &Meter,
+) -> Result<Option<anyhow::Error>, Failure> {
+    let mut taken_bytes = 0;
+    for (entry, number) in reader.zip(1_u64..) {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => return Ok(Some(anyhow!("{error}"))),
+        };
+        loop {
+            if meter.watch(length_bytes.map(|length| taken_bytes as f64 / length.max(1) as f64)).is_break() {
+                return Ok(None);
+            }
+            match loader.offer_until(&entry.key, &entry.value, entry.expiry_ms) {
+                Ok(true) => break,
+                Ok(false) => drop(wait(loader)?),
+                Err(error) => {
+                    let refused = anyhow::Error::from(error).context(format!("entry {number} is refused"));
+                    return Ok(Some(refused));
+                }
+            }
+        }
+        taken_bytes += (entry.key.len() + entry.value.len()) as u64;
+        if number % 64 == 0 {
+            loader.wait(Duration::ZERO).map_err(failed)?;
+        }
+    }
+    Ok(None)
 }
 
 fn wait<D: DataDevice, L: DataDevice>(loader: &mut Loader<'_, D, L>) -> Result<bool, Failure> {

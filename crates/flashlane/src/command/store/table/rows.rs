@@ -126,14 +126,7 @@ pub fn scan(place: &Place, table: &str, range: &RangeOptions, format: Format) ->
     };
     let name = table.name().to_owned();
     let rows = table.scan(&scan).map_err(failed)?;
-    let columns: Vec<Column> = match &range.columns {
-        None => schema.columns().to_vec(),
-        Some(names) => {
-            let numbers = names.iter().map(|name| schema.column(name)).collect::<Result<Vec<_>, _>>();
-            let numbers = numbers.map_err(Failure::unusable)?;
-            numbers.into_iter().map(|nth| schema.columns()[nth].clone()).collect()
-        }
-    };
+    let columns = columns_of(&schema, range)?;
     let mut out = BufWriter::new(io::stdout().lock());
     // CSV has no escapes, and is for programs.
     let is_shown = format != Format::Csv || io::stdout().is_terminal();
@@ -171,6 +164,14 @@ pub fn scan(place: &Place, table: &str, range: &RangeOptions, format: Format) ->
         written = write("\n]}\n");
     }
     ended(written.and_then(|()| out.flush()))
+}
+
+/// Returns the columns that a scan returns.
+fn columns_of(schema: &Schema, range: &RangeOptions) -> Result<Vec<Column>, Failure> {
+    let Some(names) = &range.columns else { return Ok(schema.columns().to_vec()) };
+    let numbers = names.iter().map(|name| schema.column(name)).collect::<Result<Vec<_>, _>>();
+    let numbers = numbers.map_err(Failure::unusable)?;
+    Ok(numbers.into_iter().map(|nth| schema.columns()[nth].clone()).collect())
 }
 
 fn header(columns: &[Column]) -> String {

@@ -8,7 +8,8 @@ use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Instant};
 use flashlane_host::{
-    Database, PageCounts, PagesRecorded, PostgresError, PostgresRecorder, RecordError, Relation,
+    Database, PageCounts, PageTransaction, PagesRecorded, PostgresError, PostgresRecorder, RecordError,
+    Relation,
 };
 use flashlane_trace::{Output, WriteError, output_name};
 use flashlane_transactions::recording::{ACCESSES_MOST, ENDING, Writer};
@@ -153,22 +154,7 @@ fn write(
     let mut too_long = 0;
     let write = || {
         let mut writer = Writer::new(file, header).map_err(failed)?;
-        let mut next = Transaction::default();
-        for transaction in transactions {
-            let transaction = transaction.map_err(|source| failed(source.into()))?;
-            if transaction.accesses.len() > ACCESSES_MOST {
-                too_long += 1;
-                continue;
-            }
-            // Numbers of sessions come again where there were more than a recording has.
-            next.session = transaction.session as u16;
-            next.kind = transaction.kind.unwrap_or(unnamed);
-            next.start = Instant::from_ns(transaction.started_ns);
-            next.cpu = Duration::from_ns(transaction.cpu_ns);
-            next.accesses.clear();
-            next.accesses.extend(transaction.accesses.iter().map(|access| layout.place(access)));
-            writer.push(&next).map_err(failed)?;
-        }
+        too_long = push_all(&mut writer, transactions, unnamed, &layout).map_err(failed)?;
         let left_out = LeftOut { aborted: counts.aborted, cut: counts.incomplete + too_long };
         let (file, totals) = writer.finish(left_out).map_err(failed)?;
         out::close(file, out)?;
@@ -184,6 +170,34 @@ fn write(
         "{} transactions with {} page accesses ({} writes) of {} pages, {bytes}",
         totals.transactions, totals.accesses, counts.writes, layout.pages
     )))
+}
+
+/// Writes the transactions, those without a name with the kind `unnamed`. Returns the number of those left out, since
+/// they have more accesses than a recording may.
+fn push_all(
+    writer: &mut Writer<Output>,
+    transactions: impl Iterator<Item = std::io::Result<PageTransaction>>,
+    unnamed: u16,
+    layout: &Layout,
+) -> Result<u64, recording::WriteError> {
+    let mut too_long = 0;
+    let mut next = Transaction::default();
+    for transaction in transactions {
+        let transaction = transaction?;
+        if transaction.accesses.len() > ACCESSES_MOST {
+            too_long += 1;
+            continue;
+        }
+        // Numbers of sessions come again where there were more than a recording has.
+        next.session = transaction.session as u16;
+        next.kind = transaction.kind.unwrap_or(unnamed);
+        next.start = Instant::from_ns(transaction.started_ns);
+        next.cpu = Duration::from_ns(transaction.cpu_ns);
+        next.accesses.clear();
+        next.accesses.extend(transaction.accesses.iter().map(|access| layout.place(access)));
+        writer.push(&next)?;
+    }
+    Ok(too_long)
 }
 
 /// Compares the pages in the server's log with those that were seen to change.
