@@ -18,7 +18,7 @@
 //! | `record` | recordings through the kernel's tracing: a block device's requests, a PostgreSQL's page accesses |
 //! | `identity`, `clock`, `interrupt`, `report_request` | the machine's description in a result; time; Ctrl-C; SIGUSR1 |
 //! | `ticker`, `readable` | periodic display in the background; waiting for input |
-//! | `sockets`, `listen` | sockets of a server, and its limits |
+//! | `sockets`, `listen`, `connections` | sockets of a server, its limits, and what goes over its clients' connections |
 //! | `mount` | file systems that this process serves |
 //! | `thread`, `out_of_memory` | starting threads where memory is short; the end of a program for which there is none |
 //! | `written` | the share of a device that was never written; virtual disks |
@@ -29,6 +29,7 @@
 mod blkid;
 mod claim;
 mod clock;
+mod connections;
 mod consent;
 mod create;
 mod depth;
@@ -61,6 +62,7 @@ mod written;
 mod zoned;
 
 pub use clock::{Clock, calendar_ms, date, date_of, end_sleeps_on_time, run_first, thread_cpu_time, timed};
+pub use connections::{ClientEngine, Connections};
 pub use consent::{Change, Consent};
 pub use create::{CreateError, Created, check_new_file, check_place, create, create_empty, removal};
 pub use depth::{DEPTH_DEFAULT, DEPTH_MAX};

@@ -6,9 +6,7 @@
 //! The page of metrics has sockets beside those of clients: `pages`.
 //!
 //! A client that does not take its replies is not read from, so its replies take no more memory than those to what was
-//! read.
-//!
-//! Invariant: `readable` has the clients from which bytes may have come, and that have room for requests.
+//! read. What goes over the connections of clients is [`Connections`]' part.
 
 mod pages;
 
@@ -19,12 +17,11 @@ use crate::server_state::{ServerOptions, ServerState};
 use crate::session::ClientId;
 use flashlane_base::Duration;
 use flashlane_device::DataDevice;
-use flashlane_host::{Address, Listeners, Stream};
+use flashlane_host::{Address, ClientEngine, Connections, Listeners};
 use flashlane_store::Store;
 use mio::event::Event;
-use mio::{Events, Interest, Poll, Token};
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read, Write};
+use mio::{Events, Poll, Token};
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::time;
 
@@ -34,6 +31,8 @@ const DEVICE_WAIT: Duration = Duration::from_us(50);
 const SOCKET_WAIT: time::Duration = time::Duration::from_millis(50);
 /// Bytes of a read.
 const READ_BYTES: usize = 64 << 10;
+/// Reads from one client before others have their turn.
+const READS: usize = 1;
 /// Time in which requests that were read are answered when the server ends, and in which the store then comes to rest.
 const ANSWER_MS: u64 = 500;
 const REST_MS: u64 = 300;
@@ -54,27 +53,12 @@ pub enum ListenError {
     Refused(#[from] flashlane_host::ListenError),
 }
 
-/// A client's socket.
-struct Connection {
-    stream: Stream,
-    /// Bytes that were read, and for whose requests there was no room.
-    input: Vec<u8>,
-    /// The socket may have more bytes.
-    may_read: bool,
-    /// The client sends no more than the socket has.
-    is_read_closed: bool,
-    /// The socket may take more bytes.
-    may_write: bool,
-}
-
 /// A server: an engine with its sockets.
 pub struct Server<D: DataDevice, L: DataDevice> {
     engine: Engine<D, L>,
     poll: Poll,
     listeners: Listeners,
-    connections: BTreeMap<ClientId, Connection>,
-    readable: BTreeSet<ClientId>,
-    buffer: Vec<u8>,
+    connections: Connections,
     /// Where the page of metrics is served.
     metrics: Option<Listeners>,
     pages: Pages,
@@ -110,9 +94,7 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
             engine: Engine::new(store, options),
             poll,
             listeners,
-            connections: BTreeMap::new(),
-            readable: BTreeSet::new(),
-            buffer: vec![0; READ_BYTES],
+            connections: Connections::new(FIRST_CLIENT, READS, READ_BYTES),
             metrics: None,
             pages: Pages::new(FIRST_PAGE),
         })
@@ -159,21 +141,22 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
         let mut events = Events::with_capacity(1024);
         while go_on() && !self.engine.server().is_stopping {
             let is_busy = self.turn();
-            let wait = if is_busy || !self.readable.is_empty() { time::Duration::ZERO } else { SOCKET_WAIT };
+            let is_readable = self.connections.is_readable(&self.engine);
+            let wait = if is_busy || is_readable { time::Duration::ZERO } else { SOCKET_WAIT };
             self.wait(&mut events, wait)?;
-            self.read_all();
+            self.connections.read_all(&mut self.engine);
         }
         self.listeners.close();
         self.metrics = None;
-        self.readable.clear();
+        self.connections.stop_reading();
         let begun = flashlane_host::calendar_ms();
         let since = || flashlane_host::calendar_ms().saturating_sub(begun);
-        while since() < ANSWER_MS && (self.engine.is_busy() || self.has_output()) {
+        while since() < ANSWER_MS && (self.engine.is_busy() || self.connections.has_output(&self.engine)) {
             let is_busy = self.turn();
             if !is_busy {
                 self.wait(&mut events, time::Duration::from_millis(1))?;
             }
-            self.readable.clear();
+            self.connections.stop_reading();
         }
         // Writes that are acknowledged from memory reach the log, whose end is marked.
         self.engine.begin_close();
@@ -181,16 +164,12 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
         Ok(())
     }
 
-    fn has_output(&self) -> bool {
-        self.connections.keys().any(|id| self.engine.output(*id).is_some_and(|output| !output.is_empty()))
-    }
-
     /// Lets the store work, and writes the replies that are ready.
     fn turn(&mut self) -> bool {
         self.engine.set_time(flashlane_host::calendar_ms());
         let is_busy = self.engine.step(DEVICE_WAIT);
         for id in self.engine.take_touched() {
-            self.write(id);
+            self.connections.write(&mut self.engine, id);
         }
         is_busy
     }
@@ -217,18 +196,7 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
         if self.pages.note(token, engine.server().options.password.as_deref(), || engine.metrics()) {
             return;
         }
-        let Some(id) = token.0.checked_sub(FIRST_CLIENT) else { return };
-        let id = id as ClientId;
-        let Some(connection) = self.connections.get_mut(&id) else { return };
-        if event.is_readable() || event.is_read_closed() {
-            connection.may_read = true;
-            connection.is_read_closed |= event.is_read_closed();
-            self.readable.insert(id);
-        }
-        if event.is_writable() {
-            connection.may_write = true;
-            self.write(id);
-        }
+        self.connections.note(&mut self.engine, event);
     }
 
     /// Accepts the clients that wait, and the readers of the page.
@@ -242,102 +210,34 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
                 let _ = stream.write(b"-ERR max number of clients reached\r\n");
                 continue;
             };
-            let token = Token(FIRST_CLIENT + id as usize);
-            if self
-                .poll
-                .registry()
-                .register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)
-                .is_err()
-            {
-                self.engine.disconnect(id);
-                continue;
-            }
-            let connection = Connection {
-                stream,
-                input: Vec::new(),
-                may_read: true,
-                is_read_closed: false,
-                may_write: true,
-            };
-            self.connections.insert(id, connection);
-            self.readable.insert(id);
+            self.connections.open(&mut self.engine, id, stream, self.poll.registry());
         }
     }
+}
 
-    /// Reads from the clients that have sent something, once from each.
-    fn read_all(&mut self) {
-        for id in std::mem::take(&mut self.readable) {
-            if self.read(id) {
-                self.readable.insert(id);
-            }
-        }
+impl<D: DataDevice, L: DataDevice> ClientEngine for Engine<D, L> {
+    fn has_room(&self, client: ClientId) -> bool {
+        Engine::has_room(self, client)
     }
 
-    /// Reads from a client once. Returns whether it may have more, and room for it.
-    fn read(&mut self, id: ClientId) -> bool {
-        let Some(connection) = self.connections.get_mut(&id) else { return false };
-        if !connection.input.is_empty() {
-            let used = self.engine.feed(id, &connection.input);
-            connection.input.drain(..used);
-            if !connection.input.is_empty() {
-                return false;
-            }
-        }
-        if !connection.may_read || !self.engine.has_room(id) {
-            return false;
-        }
-        match connection.stream.read(&mut self.buffer) {
-            Ok(0) => {
-                connection.may_read = false;
-                self.engine.end_input(id);
-                false
-            }
-            Ok(bytes) => {
-                let used = self.engine.feed(id, &self.buffer[..bytes]);
-                connection.input.extend_from_slice(&self.buffer[used..bytes]);
-                // A read that did not fill the buffer has emptied the socket, and the next bytes are an event.
-                connection.may_read = bytes == self.buffer.len() || connection.is_read_closed;
-                connection.input.is_empty() && connection.may_read
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                connection.may_read = false;
-                false
-            }
-            Err(_) => {
-                self.close(id);
-                false
-            }
-        }
+    fn feed(&mut self, client: ClientId, bytes: &[u8]) -> usize {
+        Engine::feed(self, client, bytes)
     }
 
-    /// Writes the replies that a client has, as far as its socket takes them.
-    fn write(&mut self, id: ClientId) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
-        while connection.may_write {
-            let Some(output) = self.engine.output(id) else { return self.close(id) };
-            if output.is_empty() {
-                break;
-            }
-            match connection.stream.write(output) {
-                Ok(bytes) => self.engine.take(id, bytes),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => connection.may_write = false,
-                Err(_) => return self.close(id),
-            }
-        }
-        if self.engine.output(id).is_none() {
-            return self.close(id);
-        }
-        if (connection.may_read || !connection.input.is_empty()) && self.engine.has_room(id) {
-            self.readable.insert(id);
-        }
+    fn end_input(&mut self, client: ClientId) {
+        Engine::end_input(self, client);
     }
 
-    fn close(&mut self, id: ClientId) {
-        self.engine.disconnect(id);
-        self.connections.remove(&id);
-        self.readable.remove(&id);
+    fn output(&self, client: ClientId) -> Option<&[u8]> {
+        Engine::output(self, client)
+    }
+
+    fn take(&mut self, client: ClientId, bytes: usize) {
+        Engine::take(self, client, bytes);
+    }
+
+    fn disconnect(&mut self, client: ClientId) {
+        Engine::disconnect(self, client);
     }
 }
 

@@ -4,6 +4,7 @@ use super::*;
 use flashlane_base::Seed;
 use flashlane_device_testing::{MemoryDisk, MemoryLanes};
 use flashlane_store::{Slices, StoreOptions};
+use std::io::Read;
 use std::os::unix::net::UnixStream;
 
 /// Waits of the server before a client counts as unanswered.
