@@ -133,6 +133,7 @@ fn note_early_end(reason: &str, results: &mut SessionResults) {
     results.warnings.push(Warning::new(WarningCode::Partial, format!("the probe ended early: {reason}")));
 }
 
+/// Runs the stages in order. What they find stays in the session, whatever ends them.
 fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), EarlyEnd> {
     let may_write = session.settings().may_write;
     session.begin_stage(Stage::State);

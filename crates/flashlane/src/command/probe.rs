@@ -196,6 +196,7 @@ fn drive_in_state(
     Ok(Some(devices::open(&changed, &opening)?.device))
 }
 
+/// Probes the open device, with another drive full of data beside it where it was never written.
 fn measure(
     device: &mut dyn Device,
     arguments: &Arguments,
