@@ -7,7 +7,7 @@
 
 use flashlane::files::{Files, Inode};
 use flashlane::store::StoreOptions;
-use flashlane::{Access, AnyKeyValueStore, NewStore, OpenOptions};
+use flashlane::{AccessMode, AnyKeyValueStore, NewStore, OpenOptions};
 use std::error::Error;
 use std::path::PathBuf;
 
@@ -48,7 +48,7 @@ pub fn run(given: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
     drop(store);
 
     let spec = format!("lanes({})", path.display());
-    let opened = OpenOptions::new().open_store(&spec, &log, Access::ReadOnly, StoreOptions::default())?;
+    let opened = OpenOptions::new().open_store(&spec, &log, AccessMode::ReadOnly, StoreOptions::default())?;
     let mut store = AnyKeyValueStore::from(opened);
     let mut files = Files::open(&mut store)?;
     let lake = files.find("/pictures/2026/lake")?;

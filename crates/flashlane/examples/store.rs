@@ -6,7 +6,7 @@
 //! ```
 
 use flashlane::store::{Durability, StoreOptions, end_of_prefix};
-use flashlane::{Access, AnyKeyValueStore, NewStore, OpenOptions};
+use flashlane::{AccessMode, AnyKeyValueStore, NewStore, OpenOptions};
 use std::error::Error;
 use std::path::PathBuf;
 
@@ -48,7 +48,7 @@ pub fn run(given: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
 
     // The file records its own shape. Opening refuses devices without a store, and changes nothing.
     let spec = format!("lanes({})", path.display());
-    let opened = OpenOptions::new().open_store(&spec, &log, Access::ReadOnly, StoreOptions::default())?;
+    let opened = OpenOptions::new().open_store(&spec, &log, AccessMode::ReadOnly, StoreOptions::default())?;
     let mut store = AnyKeyValueStore::from(opened);
     assert_eq!(store.get(b"fruit/apple")?, Some(b"green".to_vec()));
     assert_eq!(store.get(b"fruit/lemon")?, None);

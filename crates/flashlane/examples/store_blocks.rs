@@ -5,7 +5,7 @@
 //! cargo run --release --example store_blocks -- ./flash # a new file that stays
 //! ```
 
-use flashlane::{Access, OpenOptions};
+use flashlane::{AccessMode, OpenOptions};
 use std::error::Error;
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ pub fn run(given: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
 
     // The file records its own shape. Opening refuses a device without blocks, and changes nothing.
     let spec = format!("lanes({})", path.display());
-    let mut store = OpenOptions::new().open_blocks(&spec, Access::ReadOnly)?;
+    let mut store = OpenOptions::new().open_blocks(&spec, AccessMode::ReadOnly)?;
     let blocks: Vec<_> = store.list().collect();
     assert_eq!(blocks.len(), 2);
     for block in blocks {

@@ -7,7 +7,7 @@
 
 use flashlane::store::StoreOptions;
 use flashlane::tables::{Column, Scan, Schema, Tables, Type, Value};
-use flashlane::{Access, AnyKeyValueStore, NewStore, OpenOptions};
+use flashlane::{AccessMode, AnyKeyValueStore, NewStore, OpenOptions};
 use std::error::Error;
 use std::path::PathBuf;
 
@@ -53,7 +53,7 @@ pub fn run(given: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
     drop(store);
 
     let spec = format!("lanes({})", path.display());
-    let opened = OpenOptions::new().open_store(&spec, &log, Access::ReadOnly, StoreOptions::default())?;
+    let opened = OpenOptions::new().open_store(&spec, &log, AccessMode::ReadOnly, StoreOptions::default())?;
     let mut store = AnyKeyValueStore::from(opened);
     let mut tables = Tables::open(&mut store)?;
     let mut census = tables.table("census")?;

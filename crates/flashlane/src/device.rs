@@ -9,7 +9,7 @@ use flashlane_device::{DataDevice, Device, DeviceInfo};
 use flashlane_host::{DEPTH_DEFAULT, DEPTH_MAX, OpenError as HostError};
 use flashlane_layer::{Capabilities, Format as StateFormat, Repair, StateSettings};
 use flashlane_measure::check;
-use flashlane_open::{Access, Consent, Division, OpenOptions, Opened, Target};
+use flashlane_open::{AccessMode, Consent, Division, OpenOptions, Opened, Target};
 use flashlane_policy::Policies;
 use flashlane_result::Warning;
 use flashlane_sim::config::InitialState;
@@ -20,7 +20,7 @@ pub struct OpenRequest {
     /// What the user has agreed to lose.
     pub consent: Consent,
     /// What the command does with the device.
-    pub access: Access,
+    pub access: AccessMode,
     /// Whether a file system without direct I/O may be measured through the page cache.
     pub allow_page_cache: bool,
     /// Requests in flight that the command needs, where it knows: a real device refuses more than [`DEPTH_MAX`], and is
@@ -33,7 +33,7 @@ pub struct OpenRequest {
 
 impl OpenRequest {
     /// Opens for `access` as `safety` allows.
-    pub fn new(safety: &SafetyOptions, access: Access, seed: Seed) -> Self {
+    pub fn new(safety: &SafetyOptions, access: AccessMode, seed: Seed) -> Self {
         let allow_page_cache = safety.allow_page_cache;
         let consent = safety.consent();
         Self { consent, access, allow_page_cache, depth: None, seed, after_interrupt: false }
@@ -71,8 +71,8 @@ pub fn open(target: &Target, opening: &OpenRequest) -> Result<OpenedForCommand, 
 }
 
 /// Refuses settings that change the state of a real device's layers where the command only reads the device.
-fn refuse_change_by_reader(target: &Target, access: Access) -> Result<(), Failure> {
-    if target.is_simulated() || access != Access::ReadOnly {
+fn refuse_change_by_reader(target: &Target, access: AccessMode) -> Result<(), Failure> {
+    if target.is_simulated() || access != AccessMode::ReadOnly {
         return Ok(());
     }
     let StateSettings { format, repair, .. } = target.state_settings();
@@ -149,14 +149,14 @@ fn info_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<Dev
     match target.config() {
         Some(config) if config.initial.state == InitialState::Fresh => Ok(None),
         Some(_) => {
-            let opening = OpenRequest::new(safety, Access::ReadOnly, Seed(0));
+            let opening = OpenRequest::new(safety, AccessMode::ReadOnly, Seed(0));
             // If this fails, opening the drive itself reports why.
             let fresh = target.with_state("fresh").ok().flatten();
             let opened = fresh.and_then(|fresh| open(&fresh, &opening).ok());
             Ok(opened.map(|opened| opened.device.info().clone()))
         }
         None if safety.create.is_none() && target.is_layered() => {
-            let opening = OpenRequest::new(safety, Access::ReadWrite, Seed(0));
+            let opening = OpenRequest::new(safety, AccessMode::ReadWrite, Seed(0));
             // If this fails, opening the device itself reports why.
             Ok(opening.options().planned_change(target).ok().flatten())
         }
@@ -187,7 +187,7 @@ pub fn capacity_of(target: &Target, safety: &SafetyOptions) -> Result<Option<u64
     if safety.create.is_some() {
         return Ok(safety.create);
     }
-    let opening = OpenRequest::new(safety, Access::ReadOnly, Seed(0));
+    let opening = OpenRequest::new(safety, AccessMode::ReadOnly, Seed(0));
     Ok(Some(open(target, &opening)?.device.info().capacity_bytes))
 }
 

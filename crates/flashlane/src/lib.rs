@@ -35,7 +35,8 @@ pub use flashlane_device::{
 };
 pub use flashlane_measure::{MeasureError, Run, RunOptions, run};
 pub use flashlane_open::{
-    Access, AnyKeyValueStore, BlocksError, Consent, NewStore, OpenError, OpenOptions, Opened, StoreSpecError,
+    AccessMode, AnyKeyValueStore, BlocksError, Consent, NewStore, OpenError, OpenOptions, Opened,
+    StoreSpecError,
 };
 pub use flashlane_policy::Policies;
 pub use flashlane_workload::Workload;

@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use flashlane_base::units::{parse_bytes, parse_count, parse_duration};
 use flashlane_base::{Duration, Seed};
-use flashlane_open::{Access, Consent};
+use flashlane_open::{AccessMode, Consent};
 use flashlane_sweep::METRICS;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -81,9 +81,9 @@ impl SafetyOptions {
 
     /// Returns the options, each after a space, that allow a printed command to measure the same device again, with the
     /// `access` that it needs. A file that `--create` made exists by then.
-    pub fn to_repeat(&self, access: Access) -> String {
+    pub fn to_repeat(&self, access: AccessMode) -> String {
         let mut options = String::new();
-        if access == Access::ReadWrite {
+        if access == AccessMode::ReadWrite {
             options += " --destroy-data";
             if let Some(path) = &self.repeated.really {
                 options += &format!(" --really {}", quoted(&path.to_string_lossy()));
@@ -211,7 +211,7 @@ mod tests {
             allow_page_cache: false,
         };
         let repeated = |safety: &SafetyOptions| {
-            [Access::ReadOnly, Access::ReadWrite].map(|access| safety.to_repeat(access))
+            [AccessMode::ReadOnly, AccessMode::ReadWrite].map(|access| safety.to_repeat(access))
         };
         assert_eq!(repeated(&safety), ["", " --destroy-data"]);
         safety = SafetyOptions { destroy_data: true, create: None, allow_page_cache: true, ..safety };

@@ -9,7 +9,7 @@ use crate::refusal::suggest_for;
 use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
 use flashlane_layer::Format;
-use flashlane_open::{Access, Change, Consent, Real, Target};
+use flashlane_open::{AccessMode, Change, Consent, Real, Target};
 
 /// Runs all checks and preparations of a command, ordered so that a refusal leaves no files behind. `writes` names the
 /// operation that would write, if it requires consent, and an alternative.
@@ -31,8 +31,8 @@ pub fn preflight(
 }
 
 /// Returns the access of a command that writes to its device if it has consent, and only reads it otherwise.
-pub fn access_allowed(target: &Target, consent: &Consent) -> Access {
-    Access::for_writes(target.is_simulated() || consent.allows(Change::Overwrite))
+pub fn access_allowed(target: &Target, consent: &Consent) -> AccessMode {
+    AccessMode::for_writes(target.is_simulated() || consent.allows(Change::Overwrite))
 }
 
 /// Refuses to overwrite a real device without consent, before anything is opened. `what` names the operation that would

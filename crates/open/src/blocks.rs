@@ -2,7 +2,7 @@
 
 use crate::error::OpenError;
 use crate::open::Opened;
-use crate::options::{Access, OpenOptions};
+use crate::options::{AccessMode, OpenOptions};
 use crate::target::{IntoTarget, Target};
 use flashlane_base::Seed;
 use flashlane_block::{BlockOptions, BlockStore, Blocks, FormatError, Outcome};
@@ -68,9 +68,13 @@ impl OpenOptions {
     ///
     /// # Errors
     /// [`BlocksError`] says what failed.
-    pub fn open_blocks(&self, device: impl IntoTarget, access: Access) -> Result<AnyBlockStore, BlocksError> {
+    pub fn open_blocks(
+        &self,
+        device: impl IntoTarget,
+        access: AccessMode,
+    ) -> Result<AnyBlockStore, BlocksError> {
         let mut blocks = self.open_blocks_with(device, access, BlockOptions::default())?;
-        if access == Access::ReadWrite {
+        if access == AccessMode::ReadWrite {
             refuse_store(&mut blocks)?;
         }
         Ok(blocks.into())
@@ -83,7 +87,7 @@ impl OpenOptions {
     pub fn open_blocks_with(
         &self,
         device: impl IntoTarget,
-        access: Access,
+        access: AccessMode,
         options: BlockOptions,
     ) -> Result<AnyBlocks, BlocksError> {
         let target = device.into_target(&self.policies)?;
@@ -106,15 +110,15 @@ impl OpenOptions {
             replaces_other_data: overwrite,
             ..BlockOptions::default()
         };
-        drop(self.open_blocks_with(&target, Access::ReadOnly, options)?);
+        drop(self.open_blocks_with(&target, AccessMode::ReadOnly, options)?);
         let repair = if overwrite { Repair::Overwrite } else { Repair::Ours };
-        self.open_blocks_requested(&target, Access::ReadWrite, options, Some(repair))
+        self.open_blocks_requested(&target, AccessMode::ReadWrite, options, Some(repair))
     }
 
     fn open_blocks_requested(
         &self,
         target: &Target,
-        access: Access,
+        access: AccessMode,
         options: BlockOptions,
         repair: Option<Repair>,
     ) -> Result<AnyBlocks, BlocksError> {
@@ -144,7 +148,7 @@ impl OpenOptions {
     }
 
     /// Returns options that open a device among whose blocks `access` reads or writes.
-    pub(crate) fn keeping_blocks(&self, access: Access) -> Self {
+    pub(crate) fn keeping_blocks(&self, access: AccessMode) -> Self {
         let consent = self.consent.clone().keeping_blocks();
         self.clone().access(access).consent(consent).allow_page_cache(true)
     }

@@ -31,7 +31,7 @@ pub use error::OpenError;
 pub use flashlane_host::{Change, Consent};
 pub use length::{file_length, least_length_for_blocks, least_length_for_store};
 pub use open::{Opened, create};
-pub use options::{Access, OpenOptions};
+pub use options::{AccessMode, OpenOptions};
 pub use profile::{PROFILE_BYTES_MAX, config_named, is_profile_file, profile_fields, profile_text};
 pub use stack::has_signatures;
 pub use stores::{AnyKeyValueStore, AnyStore, NewStore, StoreSpecError, check_new_store, log_beside};

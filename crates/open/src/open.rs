@@ -1,7 +1,7 @@
 //! Opens the device of a target.
 
 use crate::error::OpenError;
-use crate::options::{Access, OpenOptions};
+use crate::options::{AccessMode, OpenOptions};
 use crate::stack::{self, Accept, Built};
 use crate::target::{IntoTarget, Target};
 use flashlane_device::{DataDevice, Device, DeviceInfo, Interleaved};
@@ -63,13 +63,13 @@ impl OpenOptions {
         if target.is_simulated() || !may_change {
             return Ok(None);
         }
-        let reading = self.clone().access(Access::ReadOnly);
+        let reading = self.clone().access(AccessMode::ReadOnly);
         let stop = |info: &DeviceInfo| Err(Planned::Change(Box::new(info.clone())));
         match stack::build(&target, &reading, self.state_options(), &stop) {
             Ok(_) => Ok(None),
             Err(Planned::Change(info)) => {
                 let whole = Interleaved::<Box<dyn Device>>::info_over(&info);
-                Ok(Some(DeviceInfo { read_only: self.access == Access::ReadOnly, ..whole }))
+                Ok(Some(DeviceInfo { read_only: self.access == AccessMode::ReadOnly, ..whole }))
             }
             Err(Planned::Failed(error)) => Err(error),
         }

@@ -6,14 +6,14 @@ use flashlane_policy::Policies;
 
 /// What a caller does with a device, or with the blocks on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum AccessMode {
     /// Reads the data, or gets blocks.
     ReadOnly,
     /// Also writes and trims the data, or puts and deletes blocks.
     ReadWrite,
 }
 
-impl Access {
+impl AccessMode {
     /// Returns what a caller does that writes only where `writes`.
     pub fn for_writes(writes: bool) -> Self {
         if writes { Self::ReadWrite } else { Self::ReadOnly }
@@ -25,7 +25,7 @@ impl Access {
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
     pub(crate) consent: Consent,
-    pub(crate) access: Access,
+    pub(crate) access: AccessMode,
     pub(crate) page_cache: PageCache,
     pub(crate) direct_reads: bool,
     pub(crate) depth: u32,
@@ -40,7 +40,7 @@ impl Default for OpenOptions {
     fn default() -> Self {
         Self {
             consent: Consent::ReadOnly,
-            access: Access::ReadWrite,
+            access: AccessMode::ReadWrite,
             page_cache: PageCache::Bypass,
             direct_reads: false,
             depth: DEPTH_DEFAULT,
@@ -66,16 +66,16 @@ impl OpenOptions {
         Self { consent, ..self }
     }
 
-    /// Limits what is done with a real device, whatever the consent. Default: [`Access::ReadWrite`].
-    pub fn access(self, access: Access) -> Self {
+    /// Limits what is done with a real device, whatever the consent. Default: [`AccessMode::ReadWrite`].
+    pub fn access(self, access: AccessMode) -> Self {
         Self { access, ..self }
     }
 
     /// Returns the consent to what is done with the device.
     pub(crate) fn consent_to_access(&self) -> Consent {
         match self.access {
-            Access::ReadOnly => Consent::ReadOnly,
-            Access::ReadWrite => self.consent.clone(),
+            AccessMode::ReadOnly => Consent::ReadOnly,
+            AccessMode::ReadWrite => self.consent.clone(),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::blocks::{BlocksError, target_of_blocks};
 use crate::error::OpenError;
 use crate::length::{file_length, least_length_for_store};
 use crate::open::{Opened, create};
-use crate::options::{Access, OpenOptions};
+use crate::options::{AccessMode, OpenOptions};
 use crate::target::{IntoTarget, Target};
 use flashlane_base::units::exact_bytes;
 use flashlane_device::spec::Spec;
@@ -193,7 +193,7 @@ impl OpenOptions {
         &self,
         device: impl IntoTarget,
         log: impl IntoTarget,
-        access: Access,
+        access: AccessMode,
         options: StoreOptions,
     ) -> Result<AnyStore, StoreSpecError> {
         let (target, log) = self.targets(device, log)?;

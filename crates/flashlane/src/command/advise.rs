@@ -16,7 +16,7 @@ use flashlane_advise::{
 use flashlane_base::units::{format_bytes, parse_bytes, parse_share};
 use flashlane_base::{Duration, Seed};
 use flashlane_device::Device;
-use flashlane_open::{Access, Consent, Target};
+use flashlane_open::{AccessMode, Consent, Target};
 use flashlane_result::Warning;
 use flashlane_result::advice::AdviceResult;
 use flashlane_sim::config::InitialState;
@@ -193,7 +193,7 @@ impl MeasuringOptions {
         output::prepare_for_device(&self.output, &target)?;
         let opening = OpenRequest {
             consent: Consent::ReadOnly,
-            access: Access::ReadOnly,
+            access: AccessMode::ReadOnly,
             allow_page_cache: self.allow_page_cache,
             depth: Some(calibration.most_in_flight.into()),
             seed: self.seed,

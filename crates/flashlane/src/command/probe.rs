@@ -14,7 +14,7 @@ use flashlane_base::units::{exact_bytes, parse_bytes, parse_count};
 use flashlane_base::{Duration, Seed};
 use flashlane_device::Device;
 use flashlane_device::DeviceInfo;
-use flashlane_open::{Access, Target};
+use flashlane_open::{AccessMode, Target};
 use flashlane_probe::bench::Measurement;
 use flashlane_probe::{Effort, Medium, Options, ProbeError, ProbeResult, Progress};
 use flashlane_report::{Reportable, Samples};
@@ -97,7 +97,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
 fn probe_device(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     let Arguments { safety, .. } = arguments;
     let access = match arguments.read_only {
-        true => Access::ReadOnly,
+        true => AccessMode::ReadOnly,
         false => access_allowed(target, &safety.consent()),
     };
     preflight(target, safety, &arguments.output, None)?;
@@ -112,7 +112,7 @@ fn probe_device(arguments: &Arguments, target: &Target) -> Result<Status, Failur
     drop(meter);
     add_commands(&mut result, target, safety)?;
     result.warnings.extend(opened.warnings);
-    if access == Access::ReadOnly && !arguments.read_only {
+    if access == AccessMode::ReadOnly && !arguments.read_only {
         // Read-only is the default for real devices, so say how to change it.
         for warning in result.warnings.iter_mut().filter(|warning| warning.code == WarningCode::ReadOnly) {
             warning.message += "; --destroy-data allows writes, if all data on the device may be lost";
@@ -179,10 +179,14 @@ fn medium(target: &Target) -> Medium {
 fn full_drive(
     arguments: &Arguments,
     target: &Target,
-    access: Access,
+    access: AccessMode,
 ) -> Result<Option<Box<dyn Device>>, Failure> {
     let is_fresh = target.config().is_some_and(|config| config.initial.state == InitialState::Fresh);
-    if is_fresh && access == Access::ReadWrite { drive_in_state(arguments, target, "full") } else { Ok(None) }
+    if is_fresh && access == AccessMode::ReadWrite {
+        drive_in_state(arguments, target, "full")
+    } else {
+        Ok(None)
+    }
 }
 
 /// Opens a drive with the same profile in another initial state; `None` of a real device.
@@ -192,7 +196,7 @@ fn drive_in_state(
     state: &str,
 ) -> Result<Option<Box<dyn Device>>, Failure> {
     let Some(changed) = target.with_state(state)? else { return Ok(None) };
-    let opening = OpenRequest::new(&arguments.safety, Access::ReadWrite, arguments.seed);
+    let opening = OpenRequest::new(&arguments.safety, AccessMode::ReadWrite, arguments.seed);
     Ok(Some(devices::open(&changed, &opening)?.device))
 }
 
@@ -201,7 +205,7 @@ fn measure(
     device: &mut dyn Device,
     arguments: &Arguments,
     target: &Target,
-    access: Access,
+    access: AccessMode,
     meter: &Meter,
     measurements: &mut Vec<Measurement>,
 ) -> Result<ProbeResult, Failure> {
@@ -211,7 +215,7 @@ fn measure(
     };
     let options = Options {
         effort: effort(arguments.effort),
-        may_write: access == Access::ReadWrite,
+        may_write: access == AccessMode::ReadWrite,
         seed: arguments.seed,
         medium: medium(target),
         never_written_share: target.path().and_then(flashlane_host::never_written_share),
@@ -259,7 +263,7 @@ fn add_commands(result: &mut ProbeResult, target: &Target, safety: &SafetyOption
             let workload = Workload::parse(&repeat.workload).map_err(Failure::failed)?;
             let permissions = match target.is_simulated() {
                 true => String::new(),
-                false => safety.to_repeat(Access::for_writes(workload.changes())),
+                false => safety.to_repeat(AccessMode::for_writes(workload.changes())),
             };
             repeat.command = Some(format!(
                 "flashlane run {} {}{permissions}",

@@ -18,7 +18,7 @@ use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
 use flashlane_base::Seed;
 use flashlane_measure::RunOptions;
-use flashlane_open::Access;
+use flashlane_open::AccessMode;
 use flashlane_trace::{FORMATS, OpenOptions};
 use plan::PlanOptions;
 use recording::{Recording, Requests};
@@ -107,7 +107,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     preflight(target, safety, &arguments.output, what)?;
     let meter = Meter::new(format!("replaying on {target}"));
     let mut watch = |share| meter.watch(share);
-    let opened = plan.open(target, safety, Access::for_writes(writes))?;
+    let opened = plan.open(target, safety, AccessMode::for_writes(writes))?;
     let requests = Requests::Opened(Box::new(trace), side_by_side);
     let (replay, mut result) = plan.measure(opened, requests, RunOptions::default().samples, &mut watch)?;
     drop(meter);

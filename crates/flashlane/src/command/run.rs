@@ -16,7 +16,7 @@ use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::{Rule, SubmitError};
 use flashlane_measure::{Interruption, MeasureError, Progress, Run, RunOptions, run, run_verified};
-use flashlane_open::{Access, Target};
+use flashlane_open::{AccessMode, Target};
 use flashlane_result::run::{RunResult, RunsResult};
 use flashlane_result::{Warning, WarningCode};
 use flashlane_sweep::{METRICS, PointResult, fingerprint};
@@ -229,7 +229,7 @@ fn measure(
     samples: usize,
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Vec<(Run, RunResult)>, Failure> {
-    let access = Access::for_writes(stages.iter().any(Workload::changes));
+    let access = AccessMode::for_writes(stages.iter().any(Workload::changes));
     let depth = stages.iter().map(Workload::depth).max();
     let opening = OpenRequest { depth, ..OpenRequest::new(safety, access, stages[0].seed) };
     let mut device = if stages.iter().any(|workload| workload.verify) {

@@ -20,7 +20,7 @@ use flashlane_base::units::{exact_bytes, format_bytes, parse_bytes};
 use flashlane_base::{Duration, Seed};
 use flashlane_device::DataDevice;
 use flashlane_host::is_same_file;
-use flashlane_open::{Access, Target};
+use flashlane_open::{AccessMode, Target};
 use flashlane_result::WarningCode;
 use flashlane_serve::{DATA_BYTES_MIN, Export, LATENESS_SHARE_MAX};
 use flashlane_sim::DriveConfig;
@@ -287,7 +287,7 @@ fn open(target: &Target, options: &DeviceOptions) -> Result<Box<dyn DataDevice>,
 }
 
 fn opening(options: &DeviceOptions) -> OpenRequest {
-    OpenRequest::new(&options.safety, Access::for_writes(!options.read_only), options.seed)
+    OpenRequest::new(&options.safety, AccessMode::for_writes(!options.read_only), options.seed)
 }
 
 /// Returns a target with its size and speed, as the first line of output names it.

@@ -13,7 +13,7 @@ use crate::{harness, output};
 use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_measure::{Progress, RunOptions};
-use flashlane_open::{Access, Target};
+use flashlane_open::{AccessMode, Target};
 use flashlane_result::transactions::TransactionsResult;
 use flashlane_trace::is_standard_input;
 use flashlane_transactions::{Header, OpenError, ReadError, Recording, Repeated, Setup, Survey, run};
@@ -133,7 +133,7 @@ impl Recorded {
         setup: &Setup,
         watch: ShareWatch<'_>,
     ) -> Result<TransactionsResult, Failure> {
-        let access = Access::for_writes(self.survey.writes > 0);
+        let access = AccessMode::for_writes(self.survey.writes > 0);
         let depth = Some(setup.clients.into());
         let opening = OpenRequest { depth, ..OpenRequest::new(safety, access, setup.seed) };
         let mut opened =

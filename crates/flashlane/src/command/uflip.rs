@@ -14,7 +14,7 @@ use crate::{harness, output};
 use anyhow::anyhow;
 use clap::ValueEnum;
 use flashlane_base::Seed;
-use flashlane_open::{Access, Target};
+use flashlane_open::{AccessMode, Target};
 use flashlane_report::Samples;
 use flashlane_result::{Warning, WarningCode};
 use flashlane_uflip::{
@@ -179,7 +179,7 @@ impl Arguments {
             effort: self.effort(),
             state: self.state(),
             benchmarks: self.benchmarks(),
-            may_write: access == Access::ReadWrite,
+            may_write: access == AccessMode::ReadWrite,
             seed,
             journal: journal.as_mut(),
             watch: Some(watch),
@@ -200,8 +200,8 @@ impl Arguments {
         Ok((outcome, path))
     }
 
-    fn warn(&self, warnings: &mut Vec<Warning>, resumed_steps: u64, access: Access) {
-        if access == Access::ReadOnly {
+    fn warn(&self, warnings: &mut Vec<Warning>, resumed_steps: u64, access: AccessMode) {
+        if access == AccessMode::ReadOnly {
             // Read-only is the default for real devices, so say how to change it.
             for warning in warnings.iter_mut().filter(|warning| warning.code == WarningCode::ReadOnly) {
                 warning.message += "; --destroy-data allows writes, if all data on the device may be lost";
@@ -222,7 +222,7 @@ impl Arguments {
         path: &Path,
         target: &Target,
         capacity_bytes: u64,
-        access: Access,
+        access: AccessMode,
     ) -> Result<Journal, Failure> {
         let identity = target.real().map(|real| real.identity().clone()).unwrap_or_default();
         let drive: Vec<String> = [identity.model, identity.firmware].into_iter().flatten().collect();
@@ -235,8 +235,8 @@ impl Arguments {
             self.state.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned()),
             self.seed.0,
             match access {
-                Access::ReadWrite => "reads and writes",
-                Access::ReadOnly => "reads only",
+                AccessMode::ReadWrite => "reads and writes",
+                AccessMode::ReadOnly => "reads only",
             },
         );
         let journal = Journal::open(path, &definition).map_err(Failure::unusable)?;

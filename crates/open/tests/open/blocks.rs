@@ -3,7 +3,7 @@
 use flashlane_base::{Instant, Seed};
 use flashlane_block::{FormatError, GetError, GetFailure, OpenError as BlockOpenError, StoreError};
 use flashlane_device::{Buffer, DataDevice, Device, Lane, Request, UnitState};
-use flashlane_open::{Access, AnyBlockStore, BlocksError, Consent, NewStore, OpenError, OpenOptions};
+use flashlane_open::{AccessMode, AnyBlockStore, BlocksError, Consent, NewStore, OpenError, OpenOptions};
 use flashlane_store::{KeyValueStore, StoreOptions};
 use std::collections::BTreeMap;
 use std::fs;
@@ -52,12 +52,12 @@ fn blocks_on_a_file_survive_reopening() {
     drop(store);
     // The shape is read from the device.
     let spec = format!("lanes({})", path.display());
-    let mut store = OpenOptions::new().open_blocks(&spec, Access::ReadWrite).expect("its blocks");
+    let mut store = OpenOptions::new().open_blocks(&spec, AccessMode::ReadWrite).expect("its blocks");
     compare(&mut store, &stored);
     let id = store.put(b"more").expect("there is room");
     assert_eq!(stored.insert(id, b"more".to_vec()), None, "id {id} was given twice");
     drop(store);
-    let mut store = OpenOptions::new().open_blocks(&spec, Access::ReadOnly).expect("its blocks");
+    let mut store = OpenOptions::new().open_blocks(&spec, AccessMode::ReadOnly).expect("its blocks");
     compare(&mut store, &stored);
     assert!(matches!(store.put(b"x"), Err(StoreError::Put(flashlane_block::PutError::ReadOnly))));
     assert!(store.delete(id).is_err());
@@ -78,21 +78,21 @@ fn blocks_on_striped_lanes_need_the_same_stripes() {
     let stored = fill(&mut store);
     drop(store);
     let mut store =
-        OpenOptions::new().open_blocks(&spec("striped(", ""), Access::ReadWrite).expect("its blocks");
+        OpenOptions::new().open_blocks(&spec("striped(", ""), AccessMode::ReadWrite).expect("its blocks");
     compare(&mut store, &stored);
     drop(store);
     let four = spec("striped(", "").replace("lanes=2", "lanes=4");
     for other in [&spec("", ""), &four] {
-        let refusal = OpenOptions::new().open_blocks(other, Access::ReadWrite).map(drop);
+        let refusal = OpenOptions::new().open_blocks(other, AccessMode::ReadWrite).map(drop);
         let refusal = refusal.expect_err("blocks of 512 KiB are none of 256 KiB or 1 MiB").to_string();
         assert!(refusal.contains("was formatted as 2 lanes of"), "{refusal}");
     }
     let shorter = spec("striped(", "").replace("lanes=2", "lanes=2,stripe=64KiB");
-    let refusal = OpenOptions::new().open_blocks(&shorter, Access::ReadWrite).map(drop);
+    let refusal = OpenOptions::new().open_blocks(&shorter, AccessMode::ReadWrite).map(drop);
     let refusal = refusal.expect_err("its superblock is on another lane").to_string();
     assert!(refusal.contains("holds no blocks: none of its 8 written units"), "{refusal}");
     let mut store =
-        OpenOptions::new().open_blocks(&spec("striped(", ""), Access::ReadOnly).expect("unchanged");
+        OpenOptions::new().open_blocks(&spec("striped(", ""), AccessMode::ReadOnly).expect("unchanged");
     compare(&mut store, &stored);
 }
 
@@ -138,7 +138,7 @@ fn store_on_striped_lanes_keeps_its_values() {
     drop(store);
     let spec = spec.replace(",channels=4,unit=256KiB", "");
     let opened =
-        opening.open_store(&spec, &log, Access::ReadOnly, StoreOptions::default()).expect("the store");
+        opening.open_store(&spec, &log, AccessMode::ReadOnly, StoreOptions::default()).expect("the store");
     let mut store = KeyValueStore::from(opened);
     for nth in 0..200_u8 {
         assert!(
@@ -155,7 +155,7 @@ fn empty_and_full(folder: &Path) -> [PathBuf; 2] {
     OpenOptions::new().create(4 * MIB).format_blocks(&divided).expect("a new file");
     fs::copy(&empty, &full).expect("there is room");
     let spec = format!("lanes({})", full.display());
-    let mut store = OpenOptions::new().open_blocks(&spec, Access::ReadWrite).expect("its blocks");
+    let mut store = OpenOptions::new().open_blocks(&spec, AccessMode::ReadWrite).expect("its blocks");
     store.put(b"a photo").expect("there is room");
     [empty, full]
 }
@@ -254,12 +254,12 @@ fn foreign_files_are_refused_and_unchanged() {
     let bytes = vec![b'a'; 4 * MIB as usize];
     fs::write(&path, &bytes).expect("a file");
     let spec = format!("lanes({})", path.display());
-    let refused = OpenOptions::new().open_blocks(&spec, Access::ReadWrite).map(drop);
+    let refused = OpenOptions::new().open_blocks(&spec, AccessMode::ReadWrite).map(drop);
     assert!(matches!(refused, Err(BlocksError::Device(_))), "{refused:?}");
     let refused = OpenOptions::new().format_blocks(&spec).map(drop);
     assert!(matches!(refused, Err(BlocksError::NotAllowed { .. })), "{refused:?}");
     let formats = format!("lanes({},format=yes)", path.display());
-    let refused = OpenOptions::new().open_blocks(&formats, Access::ReadWrite).map(drop);
+    let refused = OpenOptions::new().open_blocks(&formats, AccessMode::ReadWrite).map(drop);
     assert!(matches!(refused, Err(BlocksError::FormatInSpec { .. })), "{refused:?}");
     assert!(fs::read(&path).unwrap() == bytes, "the file was changed");
     let spec = format!("lanes({},channels=4,unit=64KiB)", path.display());
@@ -272,7 +272,7 @@ fn foreign_files_are_refused_and_unchanged() {
 fn device_that_cannot_hold_blocks_is_refused() {
     let refused = OpenOptions::new().format_blocks("sim:ssd-s").map(drop);
     assert!(matches!(refused, Err(BlocksError::Format(FormatError::Unsuitable(_)))), "{refused:?}");
-    let refused = OpenOptions::new().open_blocks("sim:sdf", Access::ReadWrite).map(drop);
+    let refused = OpenOptions::new().open_blocks("sim:sdf", AccessMode::ReadWrite).map(drop);
     assert!(matches!(refused, Err(BlocksError::Open(BlockOpenError::NotFormatted { .. }))), "{refused:?}");
     let folder = folder();
     let path = folder.path().join("flash");

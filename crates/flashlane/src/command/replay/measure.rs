@@ -9,7 +9,7 @@ use crate::options::SafetyOptions;
 use crate::progress::ShareWatch;
 use flashlane_host::DEPTH_MAX;
 use flashlane_measure::{Pace, Progress, Replay, RunOptions, replay};
-use flashlane_open::{Access, Target};
+use flashlane_open::{AccessMode, Target};
 use flashlane_result::replay::ReplayResult;
 use flashlane_trace::Record;
 
@@ -19,7 +19,7 @@ impl ReplayPlan {
         &self,
         target: &Target,
         safety: &SafetyOptions,
-        access: Access,
+        access: AccessMode,
     ) -> Result<OpenedForCommand, Failure> {
         let needed = match self.options.pace {
             Pace::Closed { depth } => depth,

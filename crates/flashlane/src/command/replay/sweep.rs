@@ -15,7 +15,7 @@ use anyhow::anyhow;
 use clap::ValueEnum;
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
-use flashlane_open::{Access, Target};
+use flashlane_open::{AccessMode, Target};
 use flashlane_sweep::{PointResult, fingerprint_of};
 use flashlane_trace::{SideBySide, files};
 use std::io;
@@ -164,7 +164,7 @@ impl sweep::Experiment for Experiment<'_> {
             Some(buffered) => Requests::Buffered(buffered),
             None => Requests::Opened(Box::new(self.recording.open()?), self.side_by_side.clone()),
         };
-        let opened = plan.open(target, &self.arguments.safety, Access::for_writes(self.changes))?;
+        let opened = plan.open(target, &self.arguments.safety, AccessMode::for_writes(self.changes))?;
         let (_, result) = plan.measure(opened, requests, 0, watch)?;
         Ok(result.into())
     }

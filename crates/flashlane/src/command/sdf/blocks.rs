@@ -10,7 +10,7 @@ use crate::suggest::{quoted, to_destroy};
 use anyhow::{Context, anyhow};
 use flashlane_base::units::exact_bytes;
 use flashlane_block::{Outcome, Payload, PutError};
-use flashlane_open::{Access, AnyBlocks, Consent, Target, is_of_store, refuse_store};
+use flashlane_open::{AccessMode, AnyBlocks, Consent, Target, is_of_store, refuse_store};
 use flashlane_report::csv_line;
 use flashlane_trace::is_standard_input;
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Sta
             .map_err(Failure::unusable)?;
     }
     let mut streams = read_streams(target, files)?;
-    let mut blocks = open(target, Access::ReadWrite)?;
+    let mut blocks = open(target, AccessMode::ReadWrite)?;
     refuse_store(&mut blocks).map_err(Failure::unusable)?;
     let block_bytes = blocks.block_bytes();
     let is_too_long = |file: &&PathBuf| file.metadata().is_ok_and(|data| data.len() > block_bytes);
@@ -108,7 +108,7 @@ fn read_streams(target: &Target, files: &[PathBuf]) -> Result<BTreeMap<u64, Payl
     if streams.is_empty() {
         return Ok(payloads);
     }
-    let blocks = open(target, Access::ReadOnly)?;
+    let blocks = open(target, AccessMode::ReadOnly)?;
     let mut room: Vec<Payload> = streams.iter().map(|_| blocks.payload()).collect();
     drop(blocks);
     for (nth, file) in streams {
@@ -162,7 +162,7 @@ pub fn get(
     length: Option<u64>,
     output: Option<&Path>,
 ) -> Result<Status, Failure> {
-    let mut blocks = open(target, Access::ReadOnly)?;
+    let mut blocks = open(target, AccessMode::ReadOnly)?;
     let whole = blocks.info(id).map_or(0, |info| info.length_bytes);
     let length = length.unwrap_or(whole.saturating_sub(offset));
     // Check the whole range before the first byte is written.
@@ -213,7 +213,7 @@ fn write_out(
 
 /// Lists the blocks.
 pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
-    let mut blocks = open(target, Access::ReadOnly)?;
+    let mut blocks = open(target, AccessMode::ReadOnly)?;
     let verdict = Verdict::new(target, &mut blocks, None);
     let rows = blocks
         .list()
@@ -273,7 +273,7 @@ pub fn remove(target: &Target, ids: &[u64], damaged: bool) -> Result<Status, Fai
             "block {twice} is named twice: name each block once; nothing was deleted"
         )));
     }
-    let mut blocks = open(target, Access::ReadWrite)?;
+    let mut blocks = open(target, AccessMode::ReadWrite)?;
     refuse_blocks_of_a_store(target, &mut blocks, ids)?;
     let (mut tickets, mut deleted, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for &id in ids {

@@ -13,7 +13,7 @@ use flashlane_device::{Device, DeviceInfo};
 use flashlane_host::Finding;
 use flashlane_layer::{Format, LanesError, LayerError};
 use flashlane_open::{
-    Access, AnyBlocks, BlocksError, Consent, Division, OpenError, OpenOptions, Target, file_length,
+    AccessMode, AnyBlocks, BlocksError, Consent, Division, OpenError, OpenOptions, Target, file_length,
     formatting, least_length_for_blocks, refuse_store,
 };
 use flashlane_result::Warning;
@@ -21,12 +21,12 @@ use std::path::Path;
 
 /// Opens the blocks on a device. Writing among existing blocks requires no consent; a device with other data is
 /// refused. Reading works without a superblock.
-pub fn open(target: &Target, access: Access) -> Result<AnyBlocks, Failure> {
-    let without_superblock = access == Access::ReadOnly;
+pub fn open(target: &Target, access: AccessMode) -> Result<AnyBlocks, Failure> {
+    let without_superblock = access == AccessMode::ReadOnly;
     open_with(target, access, BlockOptions { without_superblock, ..BlockOptions::default() })
 }
 
-pub fn open_with(target: &Target, access: Access, options: BlockOptions) -> Result<AnyBlocks, Failure> {
+pub fn open_with(target: &Target, access: AccessMode, options: BlockOptions) -> Result<AnyBlocks, Failure> {
     require_erase_units(target)?;
     OpenOptions::new().open_blocks_with(target, access, options).map_err(|error| not_opened(target, error))
 }
@@ -47,7 +47,7 @@ fn require_erase_units(target: &Target) -> Result<(), Failure> {
 pub fn named_without_lanes(target: &Target) -> Option<Failure> {
     let path = target.path().filter(|path| !target.capabilities().erase_units && path.exists())?;
     let lanes = format!("lanes({})", path.display());
-    let opened = OpenOptions::new().access(Access::ReadOnly).open_data(&*lanes).is_ok();
+    let opened = OpenOptions::new().access(AccessMode::ReadOnly).open_data(&*lanes).is_ok();
     opened.then(|| {
         Failure::unusable(anyhow!(
             "'{target}' is named as a plain device, and has lanes of erase units: name it {}",
@@ -73,7 +73,7 @@ pub fn used_device_refusal(target: &Target, error: &flashlane_host::OpenError) -
         "name the file by its path on the file system below, or copy it to another one".to_owned()
     } else if findings.iter().any(is_used) {
         "stop that use first".to_owned()
-    } else if open(target, Access::ReadOnly).is_err() {
+    } else if open(target, AccessMode::ReadOnly).is_err() {
         "no blocks of Flashlane can be read from it".to_owned()
     } else {
         format!(
@@ -275,5 +275,5 @@ fn formatted(
 }
 
 fn opening(safety: &SafetyOptions, seed: Seed) -> OpenRequest {
-    OpenRequest::new(safety, Access::ReadWrite, seed)
+    OpenRequest::new(safety, AccessMode::ReadWrite, seed)
 }

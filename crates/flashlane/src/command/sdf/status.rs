@@ -10,7 +10,7 @@ use crate::progress::Meter;
 use flashlane_base::units::{exact_bytes, format_bytes, typed_bytes};
 use flashlane_block::{BlockInfo, BlockOptions, GetFailure, LaneStatus, Layout, Outcome, UnitAddress};
 use flashlane_device::Device;
-use flashlane_open::{Access, AnyBlocks, Change, Consent, Division, Target};
+use flashlane_open::{AccessMode, AnyBlocks, Change, Consent, Division, Target};
 use flashlane_result::Warning;
 use flashlane_result::sdf::{BlockDeviceRow, LaneRow, SDF_SCHEMA, SdfResult, UnitRow, UnreadableRow};
 use std::collections::BTreeMap;
@@ -72,7 +72,7 @@ fn smaller_units(room_bytes: u64, device: &BlockDeviceRow, file_bytes: u64) -> O
 /// Shows the status of a device.
 pub fn status(target: &Target, output: &OutputOptions) -> Result<Status, Failure> {
     output::prepare_for_device(output, target)?;
-    let mut blocks = open(target, Access::ReadOnly)?;
+    let mut blocks = open(target, AccessMode::ReadOnly)?;
     let mut result = status_result(&blocks);
     add_verdict(&mut result, &Verdict::new(target, &mut blocks, None));
     output::add_machine(&mut result, target);
@@ -94,7 +94,7 @@ pub fn fsck(target: &Target, consent: Consent, output: &OutputOptions) -> Result
         blocks.repair(overwrite).map_err(Failure::failed)?;
     }
     let options = BlockOptions { verify_footers: true, without_superblock: true, ..BlockOptions::default() };
-    let mut blocks = open_with(target, Access::ReadOnly, options)?;
+    let mut blocks = open_with(target, AccessMode::ReadOnly, options)?;
     let meter = Meter::new(format!("reading the blocks of {target}"));
     let ReadBlocks { checked, failed, partial } = read_all(&mut blocks, &meter)?;
     let (mut unreadable, mut damaged_blocks) = (Vec::new(), Vec::new());

@@ -14,8 +14,8 @@ use flashlane_block::{BlockOptions, OpenError as BlockOpenError};
 use flashlane_host::OpenError as HostError;
 use flashlane_layer::{LanesError, LayerError};
 use flashlane_open::{
-    Access, AnyKeyValueStore, BlocksError, Change, Consent, NewStore, OpenError, OpenOptions, StoreSpecError,
-    Target, check_new_store, has_signatures,
+    AccessMode, AnyKeyValueStore, BlocksError, Change, Consent, NewStore, OpenError, OpenOptions,
+    StoreSpecError, Target, check_new_store, has_signatures,
 };
 use flashlane_store::{
     CreateError, LogOverwritten, Loss, OpenError as StoreOpenError, Slices, StoreError, StoreOptions,
@@ -78,12 +78,12 @@ impl Place {
 
 /// Opens the store for reading. Reading works without a superblock of the blocks.
 pub fn open(place: &Place) -> Result<OpenedStore, Failure> {
-    open_with(place, Access::ReadOnly, options_to_read())
+    open_with(place, AccessMode::ReadOnly, options_to_read())
 }
 
 /// Opens the store for reading many short values that lie side by side: the cache has all but the first of each group.
 pub fn open_with_cache(place: &Place) -> Result<OpenedStore, Failure> {
-    open_with(place, Access::ReadOnly, StoreOptions { cache_reads: true, ..options_to_read() })
+    open_with(place, AccessMode::ReadOnly, StoreOptions { cache_reads: true, ..options_to_read() })
 }
 
 fn options_to_read() -> StoreOptions {
@@ -94,7 +94,7 @@ fn options_to_read() -> StoreOptions {
 /// Opens the store for writing, which requires no consent. Devices with other data are refused. Warns of what it has
 /// lost.
 pub fn open_to_write(place: &Place, level: Level) -> Result<OpenedStore, Failure> {
-    let store = open_with(place, Access::ReadWrite, uncached())?;
+    let store = open_with(place, AccessMode::ReadWrite, uncached())?;
     if let Some(found) = store.status().log_overwritten {
         return Err(Failure::unusable(anyhow!("{}", overwritten_log(place, found))));
     }
@@ -104,7 +104,7 @@ pub fn open_to_write(place: &Place, level: Level) -> Result<OpenedStore, Failure
 
 /// Opens the store to write what is left of it.
 pub fn open_to_salvage(place: &Place) -> Result<OpenedStore, Failure> {
-    open_with(place, Access::ReadWrite, StoreOptions { without_damaged_blocks: true, ..uncached() })
+    open_with(place, AccessMode::ReadWrite, StoreOptions { without_damaged_blocks: true, ..uncached() })
 }
 
 /// The server has its own cache, and other commands read a key once.
@@ -112,7 +112,7 @@ fn uncached() -> StoreOptions {
     StoreOptions { cache_reads: false, ..StoreOptions::default() }
 }
 
-fn open_with(place: &Place, access: Access, options: StoreOptions) -> Result<OpenedStore, Failure> {
+fn open_with(place: &Place, access: AccessMode, options: StoreOptions) -> Result<OpenedStore, Failure> {
     if place.device.is_simulated() {
         return Err(keeps_nothing(&place.device));
     }
@@ -409,14 +409,14 @@ pub fn to_move(place: &Place) -> String {
 /// Returns whether a device can be opened and has the blocks of a store.
 fn has_store_blocks(device: &Target) -> bool {
     let options = BlockOptions { without_superblock: true, ..BlockOptions::default() };
-    let blocks = OpenOptions::new().open_blocks_with(device, Access::ReadOnly, options);
+    let blocks = OpenOptions::new().open_blocks_with(device, AccessMode::ReadOnly, options);
     blocks.is_ok_and(|blocks| blocks.has_log())
 }
 
 /// Counts the blocks on a device that belong to no store; `None` where there are none, or it cannot be opened.
 fn blocks_without_store(device: &Target) -> Option<String> {
     let options = BlockOptions { without_superblock: true, ..BlockOptions::default() };
-    let blocks = OpenOptions::new().open_blocks_with(device, Access::ReadOnly, options).ok()?;
+    let blocks = OpenOptions::new().open_blocks_with(device, AccessMode::ReadOnly, options).ok()?;
     (!blocks.has_log()).then(|| counted(blocks.status().blocks, "block", "blocks"))
 }
 

@@ -6,7 +6,7 @@ use crate::failure::{Failure, Status};
 use crate::output;
 use flashlane_base::Seed;
 use flashlane_measure::closed_loop;
-use flashlane_open::{Access, Target};
+use flashlane_open::{AccessMode, Target};
 use flashlane_result::uflip_plan::{PlannedBenchmark, PlannedDevice, UFLIP_PLAN_SCHEMA, UflipPlan};
 use flashlane_uflip::{Lengths, Options, Plan};
 use flashlane_workload::{Generator, Job, Mix, Pattern};
@@ -17,7 +17,7 @@ const READS: usize = 64;
 const READ_BYTES: u64 = 32 << 10;
 
 pub(super) fn call(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
-    let opening = OpenRequest::new(&arguments.safety, Access::ReadOnly, arguments.seed);
+    let opening = OpenRequest::new(&arguments.safety, AccessMode::ReadOnly, arguments.seed);
     let mut opened = devices::open_rewritable(target, &opening, "uFLIP")?;
     let info = opened.device.info().clone();
     let job = Job::new("plan", Pattern::Random, Mix::READ, READ_BYTES.min(info.capacity_bytes));
