@@ -399,12 +399,7 @@ impl Draft {
         {
             return Err((line, "time_based: it needs a runtime".into()));
         }
-        let accesses = moved.map(|moved| (moved / bytes).saturating_mul(self.loops.unwrap_or(1)));
-        let accesses = match (accesses, self.number_ios) {
-            (Some(accesses), Some(most)) => Some(accesses.min(most)),
-            (accesses, most) => accesses.or(most),
-        };
-        let accesses = accesses.filter(|_| !time_based);
+        let accesses = self.accesses(moved, bytes).filter(|_| !time_based);
         if accesses.is_none() && self.runtime.is_none() {
             return wrong("it has no end: give size, number_ios or runtime".into());
         }
@@ -415,18 +410,7 @@ impl Draft {
             return wrong("rate_iops and thinktime both say when the next access comes; give one".into());
         }
         let writes = mix.changes() == Some(Operation::Write);
-        let placement = match (self.places, self.placement) {
-            (Some((true, line)), None) => {
-                let reason = "data placement needs fdp_pli=N here, the placement handle of the job: without one fio takes \
-                              all handles in turn";
-                return Err((line, reason.into()));
-            }
-            (Some((true, _)), Some((handle, _))) => handle,
-            (None | Some((false, _)), Some((_, line))) => {
-                return Err((line, "fdp_pli: it has no effect without fdp=1 or dataplacement=fdp".into()));
-            }
-            (None | Some((false, _)), None) => 0,
-        };
+        let placement = self.placement_handle()?;
         let depth = if self.synchronous { 1 } else { self.depth.unwrap_or(1).max(1) };
         let job = Job {
             align_bytes: self.align_bytes.filter(|_| is_random(&pattern)),
@@ -443,13 +427,44 @@ impl Draft {
             placement,
             ..Job::new(section.name, pattern, mix, bytes).depth(depth as u32)
         };
+        Ok(self.clones(&job, step))
+    }
+
+    /// Returns the number of accesses of `bytes` bytes in which a job moves `moved` bytes, as often as its loops say;
+    /// `None` where nothing limits it.
+    fn accesses(&self, moved: Option<u64>, bytes: u64) -> Option<u64> {
+        let accesses = moved.map(|moved| (moved / bytes).saturating_mul(self.loops.unwrap_or(1)));
+        match (accesses, self.number_ios) {
+            (Some(accesses), Some(most)) => Some(accesses.min(most)),
+            (accesses, most) => accesses.or(most),
+        }
+    }
+
+    /// Returns the placement handle of a job; 0 without data placement.
+    fn placement_handle(&self) -> Result<u16, ini::Wrong> {
+        match (self.places, self.placement) {
+            (Some((true, line)), None) => {
+                let reason = "data placement needs fdp_pli=N here, the placement handle of the job: without one fio takes \
+                              all handles in turn";
+                Err((line, reason.into()))
+            }
+            (Some((true, _)), Some((handle, _))) => Ok(handle),
+            (None | Some((false, _)), Some((_, line))) => {
+                Err((line, "fdp_pli: it has no effect without fdp=1 or dataplacement=fdp".into()))
+            }
+            (None | Some((false, _)), None) => Ok(0),
+        }
+    }
+
+    /// Returns the clones of a job, each `step` bytes behind the one before.
+    fn clones(&self, job: &Job, step: u64) -> Vec<Job> {
         let clones = self.numjobs.unwrap_or(1).max(1);
         let clone = |index: u64| Job {
             name: if clones == 1 { job.name.clone() } else { format!("{}-{}", job.name, index + 1) },
             area_offset_bytes: job.area_offset_bytes.saturating_add(step.saturating_mul(index)),
             ..job.clone()
         };
-        Ok((0..clones).map(clone).collect())
+        (0..clones).map(clone).collect()
     }
 
     fn pattern(&self) -> Result<(Pattern, Mix), String> {
