@@ -173,6 +173,7 @@ impl<D: DataDevice> Engine<D> {
         let pending = self.accept(id);
         let sequence = self.sequence.allocate();
         self.ids.note_used(id);
+        self.superblocks.try_again();
         self.blocks.start_put(id);
         let checksums = payload.checksums(self.format_id, sequence);
         let write = BlockWrite { pending, payload, sequence, checksums, attempts: 0, has_waited: false };
@@ -212,6 +213,7 @@ impl<D: DataDevice> Engine<D> {
         assert!(self.scheduler.is_ready(), "block {id} is deleted before leftovers are erased");
         let pending = self.accept(id);
         let (address, has_readers) = self.blocks.start_delete(id, pending);
+        self.superblocks.try_again();
         self.renew_superblock_if_due();
         self.scheduler.units_mut().delete(address, id, has_readers);
         self.dispatch(address.lane);
@@ -534,8 +536,7 @@ impl<D: DataDevice> Engine<D> {
 
     // Operations that cannot go on.
 
-    /// With nothing in flight no queued operation can make progress, so they fail. Happens only on a device so worn
-    /// that no unit is left for a superblock.
+    /// With nothing in flight no queued operation can make progress, so they fail: no superblock can be written.
     fn fail_blocked_operations(&mut self) {
         if !self.is_idle() {
             return;

@@ -202,6 +202,27 @@ pub enum PutFailure {
     NoUnit,
 }
 
+impl PutFailure {
+    /// Returns whether no space is left below, in a file system or a quota: no unit is at fault.
+    pub fn is_out_of_space(&self) -> bool {
+        matches!(self, Self::Write { failure, .. } if lacks_space(*failure))
+    }
+
+    /// States what the failure says of the device as a whole, and what to do.
+    pub fn verdict(&self) -> String {
+        match self.is_out_of_space() {
+            true => format!("{self}; nothing that was stored is lost: make room there, then write again"),
+            false => format!("the device fails: {self}; stop, and copy what can be read"),
+        }
+    }
+}
+
+/// Returns whether a write failed since no space is left below, whatever unit it was to.
+pub(crate) fn lacks_space(failure: Failure) -> bool {
+    // ENOSPC and EDQUOT of Linux.
+    matches!(failure, Failure::Os(28 | 122))
+}
+
 /// Why an accepted get failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GetFailure {
@@ -255,7 +276,7 @@ pub enum DeleteFailure {
     },
     /// The block is stored as before.
     #[error(
-        "the block is kept: no unit is left for a superblock, which must first record that its id was given out"
+        "the block is kept: no superblock can be written, which must first record that its id was given out"
     )]
     NoUnit,
 }

@@ -15,7 +15,7 @@
 //! - Units are never written while [`Phase::Opened`]. The scheduler begins erases by itself only while
 //!   [`Phase::Ready`], but for a write that waits for a unit; before that `Engine::erase_next` erases leftovers.
 
-use crate::error::{GetFailure, PutFailure};
+use crate::error::{GetFailure, PutFailure, lacks_space};
 use crate::lane::LaneQueue;
 use crate::layout::{Layout, UnitAddress};
 use crate::operation::{BlockRead, InFlight, Write};
@@ -464,7 +464,8 @@ impl<D: DataDevice> Scheduler<D> {
                 Err(PutFailure::Write { address, failure })
             }
             Err(failure) => {
-                let next = self.units.write_failed(address, self.port.is_bad(address));
+                let is_to_blame = !lacks_space(failure);
+                let next = self.units.write_failed(address, self.port.is_bad(address), is_to_blame);
                 retired = (next == UnitUse::Retired && !self.port.is_lost()).then_some(address);
                 Err(PutFailure::Write { address, failure })
             }

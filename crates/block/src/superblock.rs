@@ -22,6 +22,10 @@ use std::collections::BTreeSet;
 /// Copies of the superblock.
 pub(crate) const COPIES: usize = 2;
 
+/// Renewals in a row that may fail before they wait for a further operation: each tries several units, and a device
+/// that fails all writes would be worn out by more.
+const RENEWALS_FAILED_MAX: u32 = 4;
+
 /// The superblock: where its copies lie, what they record, and their renewal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SuperblockStore {
@@ -40,6 +44,8 @@ pub(crate) struct SuperblockStore {
     is_stale: bool,
     /// Why the last copy that failed did.
     last_failure: Option<PutFailure>,
+    /// Renewals that failed since one succeeded.
+    renewals_failed: u32,
 }
 
 /// New copies that are being written.
@@ -70,6 +76,7 @@ impl SuperblockStore {
             renewal: None,
             is_stale,
             last_failure: None,
+            renewals_failed: 0,
         }
     }
 
@@ -121,12 +128,21 @@ impl SuperblockStore {
     /// Requests a renewal.
     pub(crate) fn mark_stale(&mut self) {
         self.is_stale = true;
+        self.try_again();
     }
 
     /// Returns whether a renewal should begin: the copies lack a change, or the erase of block `deleting`, the highest
-    /// that is being deleted, waits for a floor above its id.
+    /// that is being deleted, waits for a floor above its id. After [`RENEWALS_FAILED_MAX`] failed ones none is due
+    /// before [`try_again`](Self::try_again).
     pub(crate) fn is_due(&self, deleting: Option<u64>, recorded_below: u64) -> bool {
-        self.renewal.is_none() && (self.is_stale || deleting.is_some_and(|id| id >= recorded_below))
+        self.renewal.is_none()
+            && self.renewals_failed < RENEWALS_FAILED_MAX
+            && (self.is_stale || deleting.is_some_and(|id| id >= recorded_below))
+    }
+
+    /// A further operation was accepted: a renewal may be tried once more.
+    pub(crate) fn try_again(&mut self) {
+        self.renewals_failed = self.renewals_failed.min(RENEWALS_FAILED_MAX - 1);
     }
 
     /// Begins a renewal that records `floor`, with a copy for each of `targets`: a lane, and the region it prefers.
@@ -172,8 +188,10 @@ impl SuperblockStore {
         let Renewal { floor, mut written, .. } = self.renewal.take().expect("it is in progress");
         if written.is_empty() {
             self.is_stale = true;
+            self.renewals_failed += 1;
             return None;
         }
+        self.renewals_failed = 0;
         assert!(floor >= self.recorded_floor, "the id floor falls from {} to {floor}", self.recorded_floor);
         self.recorded_floor = floor;
         let mut old = std::mem::take(&mut self.copies);
@@ -237,5 +255,27 @@ mod tests {
         store.start_renewal(&LAYOUT, 20, 3, &[(0, Region::Front)]);
         assert_eq!(store.copy_ended(Err(PutFailure::NoUnit)), None);
         assert_eq!((store.recorded_floor(), store.copies().len(), store.is_due(None, 10)), (10, 2, true));
+    }
+
+    #[test]
+    fn renewals_that_fail_wait_for_an_operation() {
+        let mut store = two_copies();
+        store.mark_stale();
+        let fail = |store: &mut SuperblockStore| {
+            store.start_renewal(&LAYOUT, 20, 3, &[(0, Region::Front)]);
+            assert_eq!(store.copy_ended(Err(PutFailure::NoUnit)), None);
+        };
+        (0..RENEWALS_FAILED_MAX).for_each(|_| fail(&mut store));
+        assert!(!store.is_due(Some(10), 10), "no renewal follows by itself");
+        store.try_again();
+        assert!(store.is_due(None, 10), "an operation tries it again");
+        fail(&mut store);
+        assert!(!store.is_due(None, 10), "once");
+        store.try_again();
+        store.start_renewal(&LAYOUT, 20, 3, &[(0, Region::Front)]);
+        store.copy_ended(Ok(at(1)));
+        store.mark_stale();
+        fail(&mut store);
+        assert!(store.is_due(None, 10), "one that succeeded ends the row");
     }
 }

@@ -25,7 +25,8 @@
 //! - Every unit has exactly one state. The queues and counts here are indexes of the states and change with them.
 //! - A unit is in its lane's heap of erased units exactly while it is `Erased`, and in its lane's queue of units to
 //!   erase exactly while it is `ToErase`.
-//! - A unit that failed a write is erased and written once more; if that write fails too, it is not used any more.
+//! - A unit that failed a write is erased and written once more; if that write fails too, it is not used any more. A
+//!   write for which no space is left below is no failure of its unit.
 //! - The unit of a failed write of block N may hold a copy of it. While such a stale copy exists, the unit whose erase
 //!   completes the delete of block N is not erased: the copy would become block N after a power cut.
 //! - `Bad` and `Retired` are final.
@@ -287,14 +288,15 @@ impl UnitTable {
         self.set(address, UnitUse::Live(holds));
     }
 
-    /// The write failed. Returns the state that follows: to be erased first of its lane, or out of use.
-    pub(crate) fn write_failed(&mut self, address: UnitAddress, is_bad: bool) -> UnitUse {
+    /// The write failed. Returns the state that follows: to be erased first of its lane, or out of use where the unit
+    /// is to blame for the second time.
+    pub(crate) fn write_failed(&mut self, address: UnitAddress, is_bad: bool, is_to_blame: bool) -> UnitUse {
         let UnitUse::Writing(holds) = self.state(address) else {
             panic!("the write of {address:?} failed as {:?}", self.state(address))
         };
         if is_bad {
             self.set(address, UnitUse::Bad);
-        } else if self.failed_once.insert(address) {
+        } else if !is_to_blame || self.failed_once.insert(address) {
             let cause = match holds {
                 Holds::Block(id) => Cause::StaleCopy(id),
                 Holds::Superblock => Cause::Obsolete,

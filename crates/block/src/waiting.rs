@@ -68,6 +68,7 @@ pub(crate) fn prepare_for_writes<D: DataDevice>(engine: &mut Engine<D>) {
 pub(crate) fn record_id_gap<D: DataDevice>(engine: &mut Engine<D>) -> bool {
     let floor = engine.ids().pending_floor();
     if engine.superblocks().recorded_floor() < floor {
+        engine.mark_superblock_stale();
         engine.renew_superblock_if_due();
         wait_for_superblock(engine);
     }

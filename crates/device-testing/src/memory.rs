@@ -16,6 +16,8 @@ use flashlane_device::{
 pub struct MemoryFaults {
     /// A write or an erase fails; half of the failures make the unit bad.
     pub unit_fails: f64,
+    /// A write fails since no space is left below, and tears its unit, which can be erased again.
+    pub no_space: f64,
     /// A read fails, once.
     pub read_fails: f64,
     /// A flush fails, once; a disk drops parts of its cache then, as Linux does with pages that could not be written.
@@ -35,6 +37,8 @@ pub struct MemoryLanes {
 
 /// EIO, which Linux reports for a failed request.
 pub(crate) const IO_ERROR: i32 = 5;
+/// ENOSPC, which Linux reports for a write to a sparse file where its file system is full.
+const NO_SPACE: i32 = 28;
 
 impl MemoryLanes {
     /// Creates `lanes` lanes of `units` erased units of `unit_bytes`, which is the write unit too.
@@ -84,6 +88,10 @@ impl MemoryLanes {
         self.units.accepted(&request);
         let outcome = match request.operation {
             Operation::Read if self.random.chance(self.faults.read_fails) => Err(Failure::Unreadable),
+            // Without this fault the others are drawn as ever.
+            Operation::Write if self.faults.no_space > 0.0 && self.random.chance(self.faults.no_space) => {
+                Err(Failure::Os(NO_SPACE))
+            }
             Operation::Write | Operation::Erase if self.random.chance(self.faults.unit_fails) => {
                 // Half of the units become bad; the others can be erased again.
                 Err(if self.random.chance(0.5) { Failure::BadUnit } else { Failure::Os(IO_ERROR) })
@@ -112,7 +120,7 @@ impl MemoryLanes {
     }
 
     fn finish(&mut self, mut ended: InFlight) -> Completion {
-        if ended.outcome == Err(Failure::Os(IO_ERROR)) {
+        if matches!(ended.outcome, Err(Failure::Os(_))) {
             self.tear(&ended);
         }
         let InFlight { request, outcome, buffer, .. } = &mut ended;

@@ -5,6 +5,7 @@ mod damaged_regions;
 mod failed_discard;
 mod faults;
 mod lost_table;
+mod no_space;
 mod over_sdf;
 mod over_striped;
 mod over_zoned_drive;
