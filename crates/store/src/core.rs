@@ -19,6 +19,7 @@
 //! open       recovery::open: finds the patches that count, then replays the log into containers
 //! ```
 
+mod blocked;
 mod compaction;
 mod flushing;
 mod install;
@@ -107,6 +108,8 @@ pub(crate) struct Core<D, L> {
     is_blocks_turn: bool,
     /// Why the last block could not be written, if it could not.
     put_failure: Option<PutFailure>,
+    /// Puts of patches that failed since one succeeded.
+    failed_puts: u32,
 }
 
 /// The parts that are known when a store is opened or created.
@@ -195,6 +198,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             payloads: Vec::new(),
             is_blocks_turn: false,
             put_failure: None,
+            failed_puts: 0,
         })
     }
 
@@ -341,6 +345,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             return;
         }
         self.allow_writes();
+        self.retry_puts();
         (0..self.slices.len()).for_each(|slice| self.freeze(slice));
         self.pump();
     }
@@ -412,7 +417,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     fn block_ended(&mut self, ticket: BlockTicket, block: u64, outcome: BlockOutcome) {
         let purpose = self.routes.take(ticket);
         if let BlockOutcome::Put(result, _) = &outcome {
-            self.put_failure = result.err();
+            self.put_ended(*result);
         }
         match (purpose, outcome) {
             (Purpose::Get(get), BlockOutcome::Get(result)) => self.get_read(get, result),
@@ -468,11 +473,6 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         for (slice, id) in std::mem::take(&mut self.found_dead) {
             self.delete_block(id, Some(slice));
         }
-    }
-
-    /// Returns why the last block could not be written, if it could not.
-    pub(crate) fn put_failure(&self) -> Option<PutFailure> {
-        self.put_failure
     }
 
     /// Requests that the log becomes durable and that its end is marked, if anything was written.

@@ -388,7 +388,7 @@ fn no_room(blocks_free: u64, blocks_needed: u64, room_bytes: u64, failure: Optio
         "the write needs {blocks_needed} free blocks, with those kept for deletes and merges, and {blocks_free} are free"
     );
     match failure {
-        Some(failure) => format!("the device fails: {failure}; {needs}; stop, and copy what can be read"),
+        Some(failure) => format!("{}; {needs}", failure.verdict()),
         None if room_bytes > 0 => format!(
             "the device is full: {needs}; store a value of at most {}, delete keys, or use a larger device",
             exact_bytes(room_bytes)
@@ -397,12 +397,26 @@ fn no_room(blocks_free: u64, blocks_needed: u64, room_bytes: u64, failure: Optio
     }
 }
 
+/// States why a write that waited got no room.
+fn blocked(failure: Option<&PutFailure>) -> String {
+    failure.map_or_else(
+        || "earlier writes wait for room on a full device; delete keys to make room".to_owned(),
+        PutFailure::verdict,
+    )
+}
+
 /// Why an accepted write failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteFailure {
     /// The log failed. The write may be there when the store is opened again.
     #[error("the log failed: {0}")]
     Log(Failure),
+    /// It waited for room in log or memory, and nothing that is in flight can make any. The write has changed nothing.
+    #[error("the write found no room: {}", blocked(failure.as_ref()))]
+    NoRoom {
+        /// Why the last block could not be written, if it could not.
+        failure: Option<PutFailure>,
+    },
     /// A piece of a large value could not be stored. The write has changed nothing.
     #[error("a piece of the value could not be stored: {reason}")]
     Piece {

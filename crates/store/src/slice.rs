@@ -204,6 +204,11 @@ impl Slice {
         self.queue.push_back(write);
     }
 
+    /// Returns whether a write waits for room.
+    pub(crate) fn has_waiting_writes(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
     /// Takes the first write that waits for room.
     pub(crate) fn next_write(&mut self) -> Option<QueuedWrite> {
         self.queue.pop_front()

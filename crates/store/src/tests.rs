@@ -1,6 +1,7 @@
 //! Tests of the store on devices in memory: what it returns is compared with a map.
 
 mod backup;
+mod blocked;
 mod cache;
 mod copies;
 mod damaged;

@@ -117,9 +117,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     /// that is full, or fails.
     pub(super) fn refuse_unsent(&mut self) {
         let refusal = match self.store.put_failure() {
-            Some(failure) => {
-                format!("ERR the device fails: {failure}; writes wait for room that it does not give")
-            }
+            Some(failure) => format!("ERR {}", failure.verdict()),
             None => "OOM the device is full: writes wait for room; delete keys to make room".to_owned(),
         };
         while let Some(unsent) = self.writes.take_unsent() {

@@ -4,7 +4,7 @@ mod backup;
 
 use super::*;
 use flashlane_base::Seed;
-use flashlane_device_testing::{MemoryDisk, MemoryLanes, cycle_power};
+use flashlane_device_testing::{MemoryDisk, MemoryFaults, MemoryLanes, cycle_power};
 use flashlane_store::{Durability, Slices, StoreOptions};
 
 type TestEngine = Engine<MemoryLanes, MemoryDisk>;
@@ -584,4 +584,22 @@ fn overwriting_a_few_keys_never_fills_a_device_with_room() {
     let replies = String::from_utf8(replies).unwrap();
     let refused = replies.lines().find(|line| *line != "+OK");
     assert_eq!((refused, replies.lines().count()), (None, 12_000));
+}
+
+#[test]
+fn write_without_space_below_is_answered_with_the_cause() {
+    let device = MemoryLanes::new(4, 64, 8192, 512, Seed(1));
+    let log = MemoryDisk::new(256 << 10, 512, Seed(1));
+    let store = Store::create(device, log, 1, Slices::even(1), StoreOptions::default());
+    let (device, log) = store.expect("the devices suit").into_devices();
+    let device = device.with_faults(MemoryFaults { no_space: 1.0, ..MemoryFaults::default() });
+    let store = Store::open(device, log, StoreOptions::default()).expect("it was created");
+    let mut engine = Engine::new(store, without_cache());
+    let (client, value) = (connect(&mut engine), "x".repeat(2000));
+    let mut replies = (0..1000).map(|nth| (nth, call(&mut engine, client, &format!("SET key{nth} {value}"))));
+    let (failed, reply) = replies.find(|(_, reply)| reply != "+OK").expect("the log is full");
+    assert!(reply.starts_with("-ERR ") && reply.contains("os error 28"), "{reply}");
+    let last = call(&mut engine, client, &format!("STRLEN key{}", failed - 1));
+    assert_eq!((last.as_str(), failed > 10), (":2000", true), "what was acknowledged is there");
+    expect(&mut engine, client, &format!("EXISTS key{failed}"), ":0");
 }

@@ -65,7 +65,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     fn begin_merge(&mut self, nth: usize) {
         let slice = &self.slices[nth];
         let running = self.slices.iter().filter(|slice| slice.merge().is_some()).count() as u64;
-        if running >= self.merges_max() {
+        if running >= self.merges_max() || self.are_puts_held() {
             return;
         }
         let (blocks, patches) =
@@ -125,8 +125,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if merge.is_aborted() {
             self.discard_unplaced(&mut merge);
         }
-        for Output { nth, payload } in std::mem::take(&mut merge.unplaced) {
-            self.put_output(&mut merge, nth, payload);
+        if !self.are_puts_held() {
+            for Output { nth, payload } in std::mem::take(&mut merge.unplaced) {
+                self.put_output(&mut merge, nth, payload);
+            }
         }
         if !merge.unplaced.is_empty() && self.blocks.is_idle() {
             return self.give_up_full(slice, *merge);
@@ -298,7 +300,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 
     /// Gives a merge up for whose outputs there is no room, though blocks were promised: values of half a block fill
-    /// patches badly, and units go bad. A smaller part is tried next.
+    /// patches badly, units go bad, and puts fail one after the other. A smaller part is tried next.
     fn give_up_full(&mut self, number: usize, mut merge: Merge) {
         self.discard_unplaced(&mut merge);
         assert!(

@@ -79,6 +79,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// begin, and one container at a time may take them.
     fn may_flush(&self) -> bool {
         let free = self.unpromised_blocks();
+        if self.are_puts_held() {
+            return false;
+        }
         free > MERGE_BLOCKS || (free > 0 && !self.is_merging() && self.flushes_in_flight() == 0)
     }
 
@@ -134,7 +137,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                     self.stated(generation);
                 }
             }
-            // The next pump tries again.
+            // The next pump tries again, unless puts fail one after the other.
             Err(_) => slice.patch_failed(creation, id),
         }
     }

@@ -12,11 +12,14 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Returns whether nothing is in flight, and nothing can start.
     pub(crate) fn is_idle(&mut self) -> bool {
         self.pump();
+        if self.are_devices_idle() && self.next_due == Instant::FAR {
+            self.fail_blocked_writes();
+        }
         self.are_devices_idle() && self.next_due == Instant::FAR
     }
 
     /// Returns whether neither device has a request in flight, or an answer that was not taken.
-    fn are_devices_idle(&self) -> bool {
+    pub(super) fn are_devices_idle(&self) -> bool {
         self.blocks.is_idle() && !self.blocks.has_finished() && self.log.is_idle()
     }
 
@@ -39,8 +42,11 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let blocks = of(self.blocks.device(), self.blocks.is_idle());
         let log = of(self.log.device(), self.log.is_idle());
         match clocks::next_step(blocks, log, wake) {
-            // A lost log fails writes without any request.
-            Step::Idle => return self.finished.len() > finished_before,
+            // A lost log fails writes without any request, and so do blocks that cannot be written.
+            Step::Idle => {
+                self.fail_blocked_writes();
+                return !self.are_devices_idle() || self.finished.len() > finished_before;
+            }
             Step::Both(time) => {
                 self.step_blocks(time);
                 self.step_log(time);

@@ -13,7 +13,7 @@ use crate::entry::{Body, Entry, Pieces};
 use crate::error::{WriteError, WriteFailure};
 use crate::footer::{PIECE_END_BYTES, encode_piece};
 use crate::log::{Durability, LogOverwritten, Record};
-use crate::operation::{Batch, Outcome, QueuedWrite, Ticket};
+use crate::operation::{Batch, Outcome, Pending, QueuedWrite, Ticket};
 use crate::pacing;
 use crate::routes::Purpose;
 use crate::writes::{Logged, PiecesEnded};
@@ -48,6 +48,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.admit_or_relieve(&entries, pieces.len() as u64)?;
         self.counters.user_bytes_written += user_bytes as u64;
         self.allow_writes();
+        self.retry_puts();
         let pending = self.accept();
         let write = QueuedWrite { pending, entries, durability, bytes };
         self.writes.add_waiting(bytes);
@@ -258,15 +259,22 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     pub(super) fn fail_writes(&mut self) {
         let failure = self.log.failure().expect("the log failed");
         let mut failed: Vec<_> = self.writes.take_logged().into_iter().map(|logged| logged.pending).collect();
-        for slice in &mut self.slices {
-            while let Some(write) = slice.next_write() {
-                self.writes.remove_waiting(write.bytes);
-                failed.push(write.pending);
-            }
-        }
+        failed.extend(self.take_queued_writes());
         for pending in failed {
             self.finish(pending, Outcome::Write(Err(WriteFailure::Log(failure))));
         }
+    }
+
+    /// Removes the writes that wait in queues.
+    pub(super) fn take_queued_writes(&mut self) -> Vec<Pending> {
+        let mut queued = Vec::new();
+        for slice in &mut self.slices {
+            while let Some(write) = slice.next_write() {
+                self.writes.remove_waiting(write.bytes);
+                queued.push(write.pending);
+            }
+        }
+        queued
     }
 
     // Acknowledgement.
