@@ -245,16 +245,46 @@ pub fn format_bytes(bytes: u64) -> String {
 /// powers of 1000 where that takes more than five digits and these take fewer: `32 GB`. Used in refusals, so that the
 /// value given is never shown rounded to an allowed one.
 pub fn exact_bytes(bytes: u64) -> String {
-    const BINARY: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     const DECIMAL: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
-    let exponent = if bytes == 0 { 0 } else { bytes.trailing_zeros() / 10 };
-    let binary = bytes >> (10 * exponent);
+    let (binary, unit) = exact_binary(bytes);
     let power = (0..5).rev().find(|&power| bytes.is_multiple_of(1000_u64.pow(power))).unwrap_or(0);
     let decimal = bytes / 1000_u64.pow(power);
     if binary > 99_999 && decimal.to_string().len() < binary.to_string().len() {
         return format!("{decimal} {}", DECIMAL[power as usize]);
     }
-    format!("{binary} {}", BINARY[exponent as usize])
+    format!("{binary} {unit}")
+}
+
+/// Formats sizes that stand in one sentence, as a value and its bound, all in powers of 1024: without rounding where
+/// that takes at most five digits for each; else rounded, as [`format_bytes`] does, unless two that differ would look
+/// alike then.
+pub fn bytes_together<const N: usize>(bytes: [u64; N]) -> [String; N] {
+    let exact = bytes.map(exact_binary);
+    if exact.iter().all(|(value, _)| *value <= 99_999) {
+        return exact.map(|(value, unit)| format!("{value} {unit}"));
+    }
+    let rounded = bytes.map(format_bytes);
+    let look_alike =
+        |nth: usize| (0..nth).any(|other| bytes[nth] != bytes[other] && rounded[nth] == rounded[other]);
+    if (0..N).any(look_alike) {
+        return exact.map(|(value, unit)| format!("{value} {unit}"));
+    }
+    rounded
+}
+
+/// Formats the largest size that is allowed, in powers of 1024 and rounded down: what is shown is allowed too.
+pub fn bytes_at_most(bytes: u64) -> String {
+    let exponent = bytes.checked_ilog2().unwrap_or(0) / 10;
+    // Two decimals.
+    let hundredths = (u128::from(bytes) * 100) >> (10 * exponent);
+    format_bytes(((hundredths << (10 * exponent)).div_ceil(100)) as u64)
+}
+
+/// Returns a size as a multiple of the largest power of 1024 that divides it, and that power's unit.
+fn exact_binary(bytes: u64) -> (u64, &'static str) {
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let exponent = if bytes == 0 { 0 } else { bytes.trailing_zeros() / 10 };
+    (bytes >> (10 * exponent), UNITS[exponent as usize])
 }
 
 /// Formats a size for settings, without rounding, as [`exact_bytes`] does: `1MiB`, `1537KiB`. [`parse_bytes`] reads it
@@ -285,6 +315,24 @@ pub fn format_rate(bytes_per_s: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_of_a_sentence_have_units_of_one_family() {
+        assert_eq!(bytes_together([100_000, 63 << 10]), ["97.66 KiB", "63 KiB"]);
+        assert_eq!(bytes_together([1537 << 10, 1 << 20]), ["1537 KiB", "1 MiB"]);
+        assert_eq!(bytes_together([(63 << 10) + 1, 63 << 10]), ["64513 B", "63 KiB"]);
+        assert_eq!(bytes_together([(20 << 20) + 1, 20 << 20]), ["20971521 B", "20 MiB"]);
+        assert_eq!(bytes_together([0, u64::MAX]), ["0 B", "16 EiB"]);
+    }
+
+    #[test]
+    fn size_that_is_shown_as_allowed_is_allowed() {
+        assert_eq!(
+            [0, 1000, 1_032_151, 20 << 20].map(bytes_at_most),
+            ["0 B", "1000 B", "1007.95 KiB", "20 MiB"]
+        );
+        assert_eq!([(1 << 20) - 1, u64::MAX].map(bytes_at_most), ["1023.99 KiB", "15.99 EiB"]);
+    }
 
     #[test]
     fn sizes_are_parsed() {

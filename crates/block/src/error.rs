@@ -1,7 +1,7 @@
 //! Errors: why an operation is refused, and how an accepted one may fail.
 
 use crate::layout::{Geometry, UnitAddress, Unsuitable};
-use flashlane_base::units::exact_bytes;
+use flashlane_base::units::bytes_together;
 use flashlane_device::{Failure, SubmitError};
 
 const SEQUENCES_USED_UP: &str = "sequence numbers are used up: a unit's header claims one that no sequence of writes \
@@ -55,7 +55,7 @@ pub enum PutError {
     /// The payload was made for a device of another shape.
     #[error(
         "the payload was made for blocks of up to {}, and those of this device hold {}",
-        exact_bytes(*given_bytes), exact_bytes(*block_bytes)
+        bytes_together([*given_bytes, *block_bytes])[0], bytes_together([*given_bytes, *block_bytes])[1]
     )]
     OtherLayout {
         /// Most bytes of the payload.
@@ -111,14 +111,19 @@ impl std::fmt::Display for Full {
     }
 }
 
-/// States which bytes are beyond a block's end, and which are allowed.
+/// States how long a block is, which bytes are beyond its end, and which are allowed.
 fn beyond(offset_bytes: u64, length_bytes: u64, block_bytes: u64) -> String {
-    let offset = exact_bytes(offset_bytes);
     match block_bytes.checked_sub(offset_bytes) {
-        None => format!("offset {offset} is beyond it; allowed: offsets up to {}", exact_bytes(block_bytes)),
+        None => {
+            let [block, offset] = bytes_together([block_bytes, offset_bytes]);
+            format!("{block}, and offset {offset} is beyond it; allowed: offsets up to {block}")
+        }
         Some(left) => {
-            let [length, left] = [length_bytes, left].map(exact_bytes);
-            format!("{length} from offset {offset} go beyond it; allowed: at most {left} from there")
+            let [block, length, offset, left] =
+                bytes_together([block_bytes, length_bytes, offset_bytes, left]);
+            format!(
+                "{block}, and {length} from offset {offset} go beyond it; allowed: at most {left} from there"
+            )
         }
     }
 }
@@ -135,7 +140,7 @@ pub enum GetError {
         damaged_units: u64,
     },
     /// Bytes beyond the block's end.
-    #[error("block {id} has {}, and {}", exact_bytes(*block_bytes), beyond(*offset_bytes, *length_bytes, *block_bytes))]
+    #[error("block {id} has {}", beyond(*offset_bytes, *length_bytes, *block_bytes))]
     OutOfRange {
         /// The id.
         id: u64,
@@ -383,4 +388,31 @@ pub enum OpenError {
         /// The device's answer.
         reason: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a text names sizes both in powers of 1000 and of 1024, or bytes that no one counts.
+    fn is_mixed(text: &str) -> bool {
+        let decimal = [" KB", " MB", " GB"].iter().any(|unit| text.contains(unit));
+        let digits = text.split(|c: char| !c.is_ascii_digit()).any(|number| number.len() > 5);
+        decimal || digits
+    }
+
+    #[test]
+    fn sizes_beside_bounds_are_in_powers_of_1024() {
+        let id = 0;
+        let texts = [
+            PutError::OtherLayout { given_bytes: 100_000, block_bytes: 240 << 10 }.to_string(),
+            GetError::OutOfRange { id, offset_bytes: 200_000, length_bytes: 100_000, block_bytes: 240 << 10 }
+                .to_string(),
+            GetError::OutOfRange { id, offset_bytes: 300_000, length_bytes: 1, block_bytes: 100_000 }
+                .to_string(),
+        ];
+        for text in texts {
+            assert!(!is_mixed(&text), "{text}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::header::{Header, granule_checksum};
 use crate::layout::Layout;
+use flashlane_base::units::bytes_together;
 use flashlane_device::Buffer;
 
 /// The bytes of a block to put, in a buffer of a whole erase unit, so that they go to the device without a copy.
@@ -27,8 +28,9 @@ impl Payload {
     pub fn set_len(&mut self, length_bytes: u64) {
         assert!(
             length_bytes <= self.layout.block_bytes(),
-            "{length_bytes} bytes exceed the {} of a block",
-            self.layout.block_bytes()
+            "{} exceed the {} of a block",
+            bytes_together([length_bytes, self.layout.block_bytes()])[0],
+            bytes_together([length_bytes, self.layout.block_bytes()])[1]
         );
         self.length_bytes = length_bytes;
     }

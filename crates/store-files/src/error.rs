@@ -1,6 +1,6 @@
 //! Why an operation on files failed.
 
-use flashlane_base::units::exact_bytes;
+use flashlane_base::units::{bytes_at_most, bytes_together, exact_bytes, format_bytes};
 use flashlane_store::{Loss, ReadFailure, StoreError, WriteError};
 
 /// Why an operation on files failed. `name` is a path where one was given, otherwise a name in a directory.
@@ -59,7 +59,7 @@ pub enum FileError {
     #[error("'/' is the root, which cannot be created, replaced, moved or removed")]
     Root,
     /// A file would become too long.
-    #[error("a file of {given} bytes is too long: {most} are allowed")]
+    #[error("a file of {} is too long: at most {} are allowed", format_bytes(u64::try_from(*given).unwrap_or(u64::MAX)), bytes_at_most(*most))]
     TooLong {
         /// Its length.
         given: u128,
@@ -68,7 +68,7 @@ pub enum FileError {
     },
     /// The size of extents is none.
     #[error("extents of {} were asked for: allowed are powers of two from {} to {}",
-        exact_bytes(*given), exact_bytes(*least), exact_bytes(*most))]
+        bytes_together([*given, *least, *most])[0], exact_bytes(*least), exact_bytes(*most))]
     ExtentBytes {
         /// The size.
         given: u64,
@@ -125,6 +125,29 @@ impl FileError {
             Self::NotEmpty { .. } => Self::NotEmpty { name: path },
             Self::IntoItself { .. } => Self::IntoItself { name: path },
             other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a text names sizes both in powers of 1000 and of 1024, or bytes that no one counts.
+    fn is_mixed(text: &str) -> bool {
+        let decimal = [" KB", " MB", " GB"].iter().any(|unit| text.contains(unit));
+        let digits = text.split(|c: char| !c.is_ascii_digit()).any(|number| number.len() > 5);
+        decimal || digits
+    }
+
+    #[test]
+    fn sizes_beside_bounds_are_in_powers_of_1024() {
+        let texts = [
+            FileError::TooLong { given: 1 << 63, most: i64::MAX as u64 }.to_string(),
+            FileError::TooLong { given: u128::MAX, most: i64::MAX as u64 }.to_string(),
+        ];
+        for text in texts {
+            assert!(!is_mixed(&text), "{text}");
         }
     }
 }

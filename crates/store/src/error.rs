@@ -2,10 +2,16 @@
 
 use crate::loss::Loss;
 use crate::text::escape;
-use flashlane_base::units::exact_bytes;
+use flashlane_base::units::{bytes_at_most, bytes_together, exact_bytes};
 use flashlane_block::{DeleteError, FormatError, GetError, GetFailure, PutFailure};
 use flashlane_device::Failure;
 use std::fmt;
+
+/// Formats a size of a sentence that names another one too.
+fn beside(bytes: u64, other_bytes: u64) -> String {
+    let [bytes, _] = bytes_together([bytes, other_bytes]);
+    bytes
+}
 
 /// Why no store could be created. The devices may have changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,7 +49,7 @@ pub enum CreateError {
         device: String,
     },
     /// The log's device is too small.
-    #[error("'{device}' has {}, and a log of this store needs at least {}", exact_bytes(*given_bytes), exact_bytes(*least_bytes))]
+    #[error("'{device}' has {}, and a log of this store needs at least {}", beside(*given_bytes, *least_bytes), beside(*least_bytes, *given_bytes))]
     LogTooSmall {
         /// The device's name.
         device: String,
@@ -72,7 +78,7 @@ pub enum OptionsError {
         nth: usize,
     },
     /// A first key is too long.
-    #[error("first key {nth} has {bytes} bytes, and {most} are allowed")]
+    #[error("first key {nth} has {}, and at most {} are allowed", beside(*bytes, *most), beside(*most, *bytes))]
     LongBound {
         /// Which one.
         nth: usize,
@@ -83,7 +89,7 @@ pub enum OptionsError {
     },
     /// The memory is too small.
     #[error("{} of memory were given, and {slices} slices with blocks of {} need at least {}",
-        exact_bytes(*given_bytes), exact_bytes(*block_bytes), exact_bytes(*least_bytes))]
+        beside(*given_bytes, *least_bytes), exact_bytes(*block_bytes), beside(*least_bytes, *given_bytes))]
     Memory {
         /// Bytes that were given.
         given_bytes: u64,
@@ -108,7 +114,7 @@ pub enum OptionsError {
     #[error(transparent)]
     Merge(#[from] flashlane_policy::OptionError),
     /// Blocks are too small for entries.
-    #[error("blocks of {} are too small for a store: {} are needed", exact_bytes(*block_bytes), exact_bytes(*least_bytes))]
+    #[error("blocks of {} are too small for a store: {} are needed", beside(*block_bytes, *least_bytes), beside(*least_bytes, *block_bytes))]
     SmallBlocks {
         /// Bytes of a block.
         block_bytes: u64,
@@ -151,7 +157,7 @@ pub enum OpenError {
     /// The log's device is shorter than when the store was created.
     #[error(
         "'{device}' has {}, and its log reaches to {}: the device was cut, and acknowledged writes may be lost",
-        exact_bytes(*given_bytes), exact_bytes(*least_bytes)
+        beside(*given_bytes, *least_bytes), beside(*least_bytes, *given_bytes)
     )]
     LogTooShort {
         /// The device's name.
@@ -320,7 +326,7 @@ pub enum WriteError {
     #[error("the batch has no operations")]
     Empty,
     /// A key is too long.
-    #[error("the key has {}, and at most {} are allowed on this device", exact_bytes(*given_bytes), exact_bytes(*most_bytes))]
+    #[error("the key has {}, and at most {} are allowed on this device", beside(*given_bytes, *most_bytes), beside(*most_bytes, *given_bytes))]
     KeyTooLong {
         /// Its length.
         given_bytes: u64,
@@ -336,7 +342,7 @@ pub enum WriteError {
         second: u32,
     },
     /// The batch exceeds a patch, or a quarter of the log.
-    #[error("the batch takes {}, and at most {} are allowed", exact_bytes(*given_bytes), exact_bytes(*most_bytes))]
+    #[error("the batch takes {}, and at most {} are allowed", beside(*given_bytes, *most_bytes), beside(*most_bytes, *given_bytes))]
     BatchTooLarge {
         /// Its bytes.
         given_bytes: u64,
@@ -391,7 +397,7 @@ fn no_room(blocks_free: u64, blocks_needed: u64, room_bytes: u64, failure: Optio
         Some(failure) => format!("{}; {needs}", failure.verdict()),
         None if room_bytes > 0 => format!(
             "the device is full: {needs}; store a value of at most {}, delete keys, or use a larger device",
-            exact_bytes(room_bytes)
+            bytes_at_most(room_bytes)
         ),
         None => format!("the device is full: {needs}; delete keys, or use a larger device"),
     }
@@ -560,4 +566,35 @@ pub enum SalvageError {
     /// Damaged units could not be erased. The loss is stated; a further salvage tries it again.
     #[error("damaged units cannot be erased: {0}")]
     Units(#[from] DeleteError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a text names sizes both in powers of 1000 and of 1024, or bytes that no one counts.
+    fn is_mixed(text: &str) -> bool {
+        let decimal = [" KB", " MB", " GB"].iter().any(|unit| text.contains(unit));
+        let digits = text.split(|c: char| !c.is_ascii_digit()).any(|number| number.len() > 5);
+        decimal || digits
+    }
+
+    #[test]
+    fn sizes_beside_bounds_are_in_powers_of_1024() {
+        let (given_bytes, most_bytes, device) = (100_000, 63 << 10, "d".to_owned());
+        let (least_bytes, unit_bytes) = (20 << 20, 1 << 20);
+        let texts = [
+            WriteError::KeyTooLong { given_bytes, most_bytes }.to_string(),
+            WriteError::BatchTooLarge { given_bytes, most_bytes }.to_string(),
+            WriteError::Full { blocks_free: 9, blocks_needed: 10, room_bytes: 1_032_151, failure: None }
+                .to_string(),
+            OptionsError::LongBound { nth: 1, bytes: given_bytes, most: most_bytes }.to_string(),
+            OptionsError::SmallBlocks { block_bytes: 100_000, least_bytes: 2 << 20 }.to_string(),
+            CreateError::LogTooSmall { device, given_bytes, least_bytes: unit_bytes + least_bytes }
+                .to_string(),
+        ];
+        for text in texts {
+            assert!(!is_mixed(&text), "{text}");
+        }
+    }
 }
