@@ -33,8 +33,8 @@
 //! [`Blocks::put`] checks that the operation is admissible and hands it to the **engine** (`engine`), which knows what
 //! each block is doing. The engine gives the block a sequence number, computes its checksums and queues it on a lane.
 //! The **scheduler** (`scheduler`) takes it from the **lane's queue** (`lane`) when the lane has room, chooses an
-//! erased unit from the **unit table** (`units`), writes header and footer (`header`) and submits the write through the
-//! **port** (`port`). When the device completes the write the scheduler makes the unit live and tells the engine, which
+//! erased unit from the **unit table** (`units`), writes header and footer (`payload`) and submits the write through
+//! the **port** (`port`). When the device completes the write the scheduler makes the unit live and tells the engine, which
 //! enters the block into the **block table** (`block_table`) and reports the put as finished; [`Blocks::reap`] returns
 //! it.
 //!

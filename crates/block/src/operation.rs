@@ -20,7 +20,7 @@ pub struct Finished {
     pub ticket: Ticket,
     /// Id of the block.
     pub id: u64,
-    /// When the operation was submitted.
+    /// When the operation was accepted: the first put or delete waits before that for leftovers to be erased.
     pub submitted: Instant,
     /// When the operation completed.
     pub completed: Instant,

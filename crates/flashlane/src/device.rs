@@ -90,7 +90,7 @@ fn refuse_change_by_reader(target: &Target, access: AccessMode) -> Result<(), Fa
 
 /// Opens the device for `what`, which requires random access. Refuses devices with erase units before opening them,
 /// which could divide them into lanes again.
-pub fn open_rewritable(
+pub fn open_random_access(
     target: &Target,
     opening: &OpenRequest,
     what: &str,

@@ -11,8 +11,8 @@ use flashlane_base::units::format_bytes;
 use flashlane_layer::Format;
 use flashlane_open::{AccessMode, Change, Consent, Real, Target};
 
-/// Runs all checks and preparations of a command, ordered so that a refusal leaves no files behind. `writes` names the
-/// operation that would write, if it requires consent, and an alternative.
+/// Runs the checks and preparations of a command that need no open device, ordered so that a refusal leaves no files
+/// behind. `writes` names the operation that would write, if it requires consent, and an alternative.
 pub fn preflight(
     target: &Target,
     safety: &SafetyOptions,

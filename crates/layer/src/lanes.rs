@@ -7,7 +7,7 @@
 //! - a write's data is made durable first, then the record of its unit, and then the write completes. A crash between
 //!   the two leaves the unit as recorded, erased from there on, and the data cannot be read. Before a unit's first
 //!   write, its record gives up what it knows of the old content (`content`);
-//! - an erase changes the record only;
+//! - an erase changes the record, and clears the head of a unit that is foreign, unreadable or given up;
 //! - record changes in flight together share a write of their sector (`table`), so that many large writes in flight
 //!   cost little more than their own data.
 //!
@@ -21,18 +21,20 @@
 //!              forward: submit its data to the device below, or
 //!              the first write to a unit whose old content is known: hold its data;
 //! content        compare the old bytes, where they are checked; the record loses its checksum
+//! device     reap, after all completions ─>
 //! records        write_sectors ─> sector_ended
 //! content        write_held ─> requests: forward
 //! device     reap ─> requests: request_below_ended, when the data is durable
 //! table      the record of the unit changes, its sector is due
+//! device     reap, after all completions ─>
 //! records    write_sectors ─> sector_ended
 //! requests   complete
 //! ```
 //! The path of an erase:
 //! ```text
 //! requests   accept ─> begin_erase, then
-//!              clear_head, where the head of the unit is foreign or cannot be read: overwrite it …; or
-//!              record_erase, where its content is known
+//!              clear_head, where the head of the unit is foreign, cannot be read or is given up: overwrite it …;
+//!              or record_erase, where its content is known or not checked
 //! content    head_cleared ─> read_part; or begin_content_read, where it is checked and unknown; … content_known
 //! requests   record_erase ─> table: the record of the unit changes, its sector is due; then as a write from `records` on
 //! ```

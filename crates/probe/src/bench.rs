@@ -76,7 +76,7 @@ impl<'a> Bench<'a> {
         self.device
     }
 
-    /// Replaces the device by another one, to which nothing was written yet. Returns the former one, and what was
+    /// Replaces the device by another one, to which `changed` was written so far. Returns the former one, and what was
     /// written to it.
     pub(crate) fn replace_device(
         &mut self,

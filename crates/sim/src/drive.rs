@@ -2,7 +2,7 @@
 //! flash operations, and complete.
 //!
 //! [`Drive`] is the front end of the kernel ([`crate::kernel`]) and hands what happens to its parts, which own their
-//! state: `read`, `write` (begin there to follow a write), `translation`, the queue of commands, the
+//! state: `read`, `write` (begin there to follow a write), `translation`, the commands that wait for the link, the
 //! read/write lock and the timers of idle dies. `request` has the stages of a request.
 //!
 //! A power cut loses the volatile parts, which are created again; `translation` keeps its tables.
@@ -90,7 +90,8 @@ impl Drive {
     /// [`crate::profile::load`] or [`crate::profile::parse`].
     ///
     /// # Panics
-    /// Where the profile has lanes, since it is an [`Sdf`](crate::Sdf)'s, and where its tables do not fit into memory.
+    /// Where the profile has lanes or zones, since it is an [`Sdf`](crate::Sdf)'s or a zoned drive's, and where its
+    /// tables do not fit into memory.
     pub fn new(config: &DriveConfig, seed: Seed) -> Self {
         Self::new_watched(config, seed, &mut never_stop)
             .expect("nothing stops it, and its tables fit into memory")

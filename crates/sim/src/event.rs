@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The host has spent the submission cost of this request.
-    Submitted(RequestSlot),
+    SubmissionDone(RequestSlot),
     /// This die is done: with queues, its cell array, with a read, a program or an erase; where it serves in order, its
     /// first operation, with the bus.
     DieDone(DieId),
@@ -54,7 +54,7 @@ impl EventNumber {
     #[inline]
     fn of(event: Event) -> Self {
         let (kind, index) = match event {
-            Event::Submitted(slot) => (0, slot.0),
+            Event::SubmissionDone(slot) => (0, slot.0),
             Event::DieDone(die) => (1, die.0),
             Event::BusDone(channel) => (2, channel.0),
             Event::DieIdle(die) => (3, die.0),
@@ -78,7 +78,7 @@ impl EventNumber {
     fn event(self) -> Event {
         let index = self.index();
         match self.kind() {
-            0 => Event::Submitted(RequestSlot(index)),
+            0 => Event::SubmissionDone(RequestSlot(index)),
             1 => Event::DieDone(DieId(index)),
             2 => Event::BusDone(ChannelId(index)),
             3 => Event::DieIdle(DieId(index)),
@@ -214,11 +214,11 @@ mod tests {
         let mut queue = EventQueue::default();
         queue.schedule(Instant::from_ns(5), Event::BusDone(ChannelId(1)));
         queue.schedule(Instant::from_ns(3), Event::DieDone(DieId(7)));
-        queue.schedule(Instant::from_ns(3), Event::Submitted(RequestSlot(2)));
+        queue.schedule(Instant::from_ns(3), Event::SubmissionDone(RequestSlot(2)));
         let order: Vec<Event> = std::iter::from_fn(|| queue.pop().map(|due| due.event)).collect();
         assert_eq!(
             order,
-            [Event::DieDone(DieId(7)), Event::Submitted(RequestSlot(2)), Event::BusDone(ChannelId(1))]
+            [Event::DieDone(DieId(7)), Event::SubmissionDone(RequestSlot(2)), Event::BusDone(ChannelId(1))]
         );
         assert_eq!(queue.next_time(), Instant::FAR);
     }

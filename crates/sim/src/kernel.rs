@@ -97,7 +97,7 @@ impl<S> InFlight<S> {
         self.outcome
     }
 
-    /// Whether the request is a write that is acknowledged before it is durable.
+    /// Whether the request is a write that need not be durable when it completes.
     fn is_volatile_write(&self) -> bool {
         self.operation == Operation::Write && !self.durable
     }
@@ -267,7 +267,7 @@ impl<S> Kernel<S> {
         if cost.is_zero() {
             return self.arrive(slot).then_some(slot);
         }
-        self.volatile.events.schedule(self.now + cost, Event::Submitted(slot));
+        self.volatile.events.schedule(self.now + cost, Event::SubmissionDone(slot));
         None
     }
 

@@ -199,7 +199,7 @@ impl MeasuringOptions {
             seed: self.seed,
             after_interrupt: false,
         };
-        let opened = devices::open_rewritable(&target, &opening, "advice")?;
+        let opened = devices::open_random_access(&target, &opening, "advice")?;
         let mut warnings = opened.warnings;
         let never_written_share = target.path().and_then(flashlane_host::never_written_share).unwrap_or(0.0);
         if never_written_share > MOST_NEVER_WRITTEN {

@@ -102,7 +102,7 @@ fn probe_device(arguments: &Arguments, target: &Target) -> Result<Status, Failur
     };
     preflight(target, safety, &arguments.output, None)?;
     let opening = OpenRequest::new(safety, access, arguments.seed);
-    let mut opened = devices::open_rewritable(target, &opening, "the probe")?;
+    let mut opened = devices::open_random_access(target, &opening, "the probe")?;
     check_page(arguments, opened.device.info())?;
     let meter = Meter::new("probing");
     let mut measurements = Vec::new();

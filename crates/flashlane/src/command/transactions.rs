@@ -137,7 +137,7 @@ impl Recorded {
         let depth = Some(setup.clients.into());
         let opening = OpenRequest { depth, ..OpenRequest::new(safety, access, setup.seed) };
         let mut opened =
-            devices::open_rewritable(target, &opening, "a buffer pool writes pages in place, which")?;
+            devices::open_random_access(target, &opening, "a buffer pool writes pages in place, which")?;
         let path = self.path.clone();
         let mut source = Repeated::new(move || Recording::open(&path, flashlane_host::interrupted))
             .map_err(Failure::unusable)?;

@@ -169,7 +169,7 @@ impl Arguments {
     ) -> Result<(Outcome, Option<PathBuf>), Failure> {
         let access = access_allowed(target, &self.safety.consent());
         let opening = OpenRequest::new(&self.safety, access, seed);
-        let mut opened = devices::open_rewritable(target, &opening, "uFLIP")?;
+        let mut opened = devices::open_random_access(target, &opening, "uFLIP")?;
         let path = out.filter(|_| !target.is_simulated()).map(|out| out.join(JOURNAL));
         let mut journal = match &path {
             None => None,

@@ -18,7 +18,7 @@ use flashlane_device::Request;
 /// Where a request stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestStage {
-    /// It waits for the host, for the link or for the read/write lock.
+    /// It waits for the host, in a submission queue, for the link or for the read/write lock.
     Queued,
     /// Its command crosses the link, with the data of a write.
     Transferring,

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! Drive::submit           Kernel::check, Kernel::accept
-//!   … the host's submission cost; on a drive with several queues, the wait in one of them …
+//!   … the host's submission cost; with `[queues]` the wait in one of them; without either, at once …
 //! Drive::fetched          start_or_wait_for_link (may wait for the link: … transfer_ended), start_command (may wait for
 //!                         the read/write lock: … unlock), start_write ─> LinkTransfers::transfer_in
 //!   … the command and its data cross the link …
 //! Drive::transfer_ended   data_received ─> WritePath::data_arrived, which goes one of two ways:
-//! into the buffer         admit (may wait for room), start_acknowledgement, and drain: WriteBuffer::start_next_drain,
-//!                         then write_unit of each unit that it returns; again when one is on flash, at a flush, and when
-//!                         the host is idle
+//! into the buffer         admit (may wait for room; Translation::assign chooses planes), start_acknowledgement, and
+//!                         drain: WriteBuffer::start_next_drain, then write_unit of each unit that it returns; again
+//!                         when one is on flash, at a flush, and when the host is idle
 //!   … the firmware's latency …
 //! Drive::buffer_latency_over
 //!                         acknowledge ─> LinkTransfers::complete_write (… where completions cross the link) ─>
@@ -20,7 +20,7 @@
 //!                         write_through_rmw_read)
 //!   program               Translation::look_up_for_write (may wait for the map: … Drive::resume_after_map,
 //!                         program_mapped), place_and_program
-//!   Translation::program  Ftl::place, or place_on where the buffer chose the plane; Kernel::enqueue, or where GC is
+//!   Translation::program  Ftl::place, or place_on where `admit` had a plane assigned; Kernel::enqueue, or where GC is
 //!                         due enqueue_with_gc: GC that must precede, the program, other GC
 //!   … the flash array: the headers of `nand::queued` and `nand::in_order`, one of which serves the drive's dies …
 //! Drive::flash_finished   flash_operation_finished, which goes one of two ways:
@@ -30,11 +30,11 @@
 //!
 //! "…" is time; after it the kernel's loop (`crate::kernel`) calls a function of `FrontEnd`, or delivers a completion
 //! itself. Where no line names a type, the function is one of [`Drive`](super::Drive) before `data_arrived`, and of
-//! [`WritePath`] from there on. Without a buffer every write bypasses it. Without a cache of the map its whole units go
-//! to program_run and Translation::program_run, and without replication they are placed together: Ftl::place_run, and
-//! Kernel::enqueue_run where dies serve in order and units are no larger than a page; the last goes with the GC that is
-//! due. `ftl::page::gc` has GC as far as it changes tables. With replication
-//! a program is a task of the `Replicator`, from which Translation::operation_finished returns the owner's own.
+//! [`WritePath`] from there on. Without a buffer every write bypasses it, and where there is no cache of the map
+//! either, its whole units go to program_run and Translation::program_run, and without replication they are placed
+//! together: Ftl::place_run, and Kernel::enqueue_run where dies serve in order and units are no larger than a page; the
+//! last goes with the GC that is due. `ftl::page::gc` has GC as far as it changes tables. With replication a program is
+//! a task of the `Replicator`, from which Translation::operation_finished returns the owner's own.
 //!
 //! The command of a write crosses the link with its data, that of a read with the first mapping units that it returns;
 //! a trim or flush sends it alone. So a read starts, and a write waits for the read/write lock, before the command has

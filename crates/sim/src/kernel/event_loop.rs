@@ -96,7 +96,7 @@ fn step<F: FrontEnd>(front: &mut F) {
     }
     let Due { time, ticket, event, in_hash } = kernel.volatile.events.pop().expect("it has a time");
     match event {
-        Event::Submitted(slot) => {
+        Event::SubmissionDone(slot) => {
             kernel.advance(time, in_hash);
             kernel.charge(slot, Part::Host);
             if kernel.arrive(slot) {

@@ -7,7 +7,8 @@
 //!   … die_done            the operations that have ended leave, and the next end is scheduled
 //! ```
 //!
-//! Invariants: the ends of a die's operations are sorted, and a die has an event scheduled for the first of them.
+//! Invariants: the ends of a die's operations are sorted, and a die has an event scheduled for the first of them, or
+//! before it.
 
 use super::Geometry;
 use super::accounts::{InOrderAccounts, OwnTimes};

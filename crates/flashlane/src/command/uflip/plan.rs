@@ -18,7 +18,7 @@ const READ_BYTES: u64 = 32 << 10;
 
 pub(super) fn call(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     let opening = OpenRequest::new(&arguments.safety, AccessMode::ReadOnly, arguments.seed);
-    let mut opened = devices::open_rewritable(target, &opening, "uFLIP")?;
+    let mut opened = devices::open_random_access(target, &opening, "uFLIP")?;
     let info = opened.device.info().clone();
     let job = Job::new("plan", Pattern::Random, Mix::READ, READ_BYTES.min(info.capacity_bytes));
     let reads = Generator::new(&job, info.capacity_bytes, Seed(0)).take(READS);
