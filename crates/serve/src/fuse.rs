@@ -36,3 +36,20 @@ pub fn how_to_use(file: &str, export: &Export) -> String {
          {file})\" DIRECTORY\n"
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printed_commands_are_those_of_the_documents() {
+        let export =
+            Export { size_bytes: 1 << 30, unit_bytes: 512, is_read_only: false, description: String::new() };
+        let printed = how_to_use("./mnt/drive", &export);
+        let (mkfs, rest) = printed.trim().split_once("\n  mount \"$(").expect("two commands");
+        let (losetup, _) = rest.split_once(")\" DIRECTORY").expect("the device is mounted");
+        for document in [include_str!("../../../docs/serve.md"), include_str!("../../../README.md")] {
+            assert!(document.contains(mkfs) && document.contains(losetup), "{printed}");
+        }
+    }
+}
