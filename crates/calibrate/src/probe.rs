@@ -1,11 +1,18 @@
 //! Measurements from a probe's result: the workloads that it recommends, with their rates and latencies.
 
 use crate::measurement::{Measurement, Quantity, ReadError};
-use flashlane_result::probe::ProbeResult;
+use flashlane_result::probe::{PROBE_SCHEMA, ProbeResult};
 use flashlane_workload::Workload;
 use serde_json::Value;
 
 pub(crate) fn read(json: &Value) -> Result<Vec<Measurement>, ReadError> {
+    let schema = json.get("schema").and_then(Value::as_str).unwrap_or_default();
+    if schema != PROBE_SCHEMA {
+        let reason = format!(
+            "it is a result '{schema}'; allowed: a probe's result.json ('{PROBE_SCHEMA}'), or fio's JSON"
+        );
+        return Err(ReadError::new("the file", Some("schema"), reason));
+    }
     let probe: ProbeResult = flashlane_result::read(json)
         .map_err(|error| ReadError::new("the file", None, format!("it is no probe's result: {error}")))?;
     let mut rows = Vec::new();

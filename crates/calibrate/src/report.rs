@@ -67,7 +67,7 @@ fn about_fitted(predictions: &[PredictionRow]) -> Option<Warning> {
         let PredictionRow { place, quantity, workload, .. } = worst;
         let message = format!(
             "the twin misses what it was fitted to by {:.0}% in the mean, so that it is none of what was measured; most by \
-             {place}, {quantity} of {workload}, which it predicts as {:.2} of what was measured. Check the measurements and \
+             {place}, {quantity} of {workload}, of which it predicts {:.2} times what was measured. Check the measurements and \
              their units, or start from a profile that is more like the drive",
             mean * 100.0,
             worst.predicted / worst.measured

@@ -57,7 +57,11 @@ fn invalid_measurements_are_refused_by_place_and_field() {
         ("workload,value\n", "line 1: the column 'quantity' is missing"),
         ("workload,quantity,value,colour\n", "line 1: there is no column 'colour'"),
         ("{\"jobs\": 3}", "the file, jobs: it is missing"),
-        ("{\"schema\": \"flashlane.run/1\"}", "the file: it is no probe's result"),
+        (
+            "{\"schema\": \"flashlane.run/1\"}",
+            "the file, schema: it is a result 'flashlane.run/1'; allowed: a probe's",
+        ),
+        ("{\"schema\": \"flashlane.probe/1\"}", "the file: it is no probe's result: "),
         ("{", "line 1: it is no JSON"),
     ] {
         let error = read(text).expect_err(text).to_string();

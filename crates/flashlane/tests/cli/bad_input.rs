@@ -250,3 +250,23 @@ fn endless_files_and_excessive_pauses_are_refused() {
     refused(2, &["run", "sim:ssd-s", endless], &["endless.toml", "larger than 1 MiB"]);
     refused(2, &["run", "sim:ssd-s", "random-read,think=2500000h"], &["think", "2500000h", "24h"]);
 }
+
+#[test]
+fn measurements_of_another_kind() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("measurements");
+    let twin = dir.path().join("twin.toml");
+    for (bytes, parts) in [
+        (&b"PAR1\xff\xfe\0"[..], &["measurements: it is no text"][..]),
+        (b"{\"schema\": \"flashlane.run/1\"}", &["schema", "'flashlane.run/1'", "a probe's result.json"]),
+        (b"workload,quantity,value\n", &["it has no measurements"]),
+        (
+            b"workload,quantity,value\nrandom-read,mean,1us\nrandom-read,p99,10s\n",
+            &["cannot both be", "100000 times as long", "remove the wrong ones"],
+        ),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        unusable(&["calibrate", text(&path), "--out", text(&twin)], parts);
+        assert!(!twin.exists());
+    }
+}
