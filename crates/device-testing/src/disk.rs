@@ -2,8 +2,8 @@
 //!
 //! Every request takes a random time. A completed write that is neither durable nor flushed is in the cache: after a
 //! power cut each of its sectors holds the new bytes or those that were durable before, in any mixture. A write in
-//! flight leaves, sector by sector, the old bytes, the new ones or, unless sectors are atomic, random ones. A clone is an independent device that
-//! behaves the same from then on.
+//! flight leaves, sector by sector, the old bytes, the new ones or, unless sectors are atomic, random ones. A clone is
+//! an independent device that behaves the same from then on.
 
 use crate::memory::{IO_ERROR, MemoryFaults};
 use crate::queue::{InFlight, Queue};

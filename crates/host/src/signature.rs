@@ -429,9 +429,9 @@ fn pe(ends: &Ends) -> Option<Signature> {
     (ends.has(0, b"MZ") && ends.has(at, b"PE\0\0")).then(|| plain("PE program", at))
 }
 
-/// Flashlane's own data: the superblock of lanes at either end; the header of a store's log, or where it is lost a mark or
-/// a page of the log; or a header (of a block or of the blocks' superblock) where a unit may begin. Deleted blocks match
-/// too, because deletion moves no bytes.
+/// Flashlane's own data: the superblock of lanes at either end; the header of a store's log, or where it is lost a mark
+/// or a page of the log; or a header (of a block or of the blocks' superblock) where a unit may begin. Deleted blocks
+/// match too, because deletion moves no bytes.
 fn own(ends: &Ends) -> Option<Signature> {
     const LANES: &[u8] = b"flashlane lanes\0";
     const LOG: &[u8] = b"flashkvh";

@@ -4,8 +4,8 @@ use crate::stores::{NewStore, needs_of};
 use crate::target::Target;
 use flashlane_block::Layout;
 
-/// Returns the least length in whole MiB of a file for `device` that can hold blocks once its layers are formatted anew;
-/// `None` where a file of `length_bytes` can, or none up to 1024 times as long.
+/// Returns the least length in whole MiB of a file for `device` that can hold blocks once its layers are formatted
+/// anew; `None` where a file of `length_bytes` can, or none up to 1024 times as long.
 pub fn least_length_for_blocks(device: &Target, length_bytes: u64) -> Option<u64> {
     least_length(length_bytes, |length_bytes| {
         device.planned(length_bytes).is_ok_and(|info| Layout::new(&info).is_ok())

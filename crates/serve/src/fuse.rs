@@ -21,8 +21,8 @@ pub use mounted::{MountError, Mounted, Unmounted};
 pub use queue::{Inbox, Outbox};
 pub use server::FuseServer;
 
-/// Sectors of a loop device on the file: the most that the kernel allows, a page. Drives whose units are smaller, as most
-/// simulated ones, have mapping units of as many bytes, and would read the rest of one for a write of less.
+/// Sectors of a loop device on the file: the most that the kernel allows, a page. Drives whose units are smaller, as
+/// most simulated ones, have mapping units of as many bytes, and would read the rest of one for a write of less.
 const LOOP_SECTOR_BYTES: u32 = 4096;
 
 /// Returns commands that make a file system on the drive and mount it, one a line. `file` is its path as a shell reads

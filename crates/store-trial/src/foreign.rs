@@ -1,9 +1,9 @@
 //! Data of other programs over a store on lanes and its log, between openings.
 //!
 //! Runs of bytes are written anywhere in both devices while the store is closed: over blocks, erased units, the lanes'
-//! records, the superblocks, and the log's header and ring. In half of the trials units are striped over the lanes. The store is then used as before, without consent to
-//! destroy data. Whatever it answers, no run changes, and no get returns another value than the last one written:
-//! opening, a write or a read that needs what is overwritten fails.
+//! records, the superblocks, and the log's header and ring. In half of the trials units are striped over the lanes. The
+//! store is then used as before, without consent to destroy data. Whatever it answers, no run changes, and no get
+//! returns another value than the last one written: opening, a write or a read that needs what is overwritten fails.
 
 use crate::{Tally, UNIT_BYTES, options};
 use flashlane_base::{Instant, Random, Seed};

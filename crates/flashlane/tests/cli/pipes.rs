@@ -5,8 +5,8 @@ use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
-/// Starts a command, writes more to its standard input than a pipe holds, and sends SIGINT before the end of input, which
-/// does not come before the command ends.
+/// Starts a command, writes more to its standard input than a pipe holds, and sends SIGINT before the end of input,
+/// which does not come before the command ends.
 fn interrupt(words: &[&str]) {
     let mut child = command(words);
     let mut child =

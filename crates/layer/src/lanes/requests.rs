@@ -79,8 +79,8 @@ impl<D: DataDevice> Lanes<D> {
         Ok(())
     }
 
-    /// Begins an erase: of the record only, unless the unit was erased before and has foreign data, or has an unreadable
-    /// head or, where it matters, content that is unknown or given up.
+    /// Begins an erase: of the record only, unless the unit was erased before and has foreign data, or has an
+    /// unreadable head or, where it matters, content that is unknown or given up.
     fn begin_erase(
         &mut self,
         pending: Pending,
@@ -88,7 +88,8 @@ impl<D: DataDevice> Lanes<D> {
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
         let number = self.layout.number(&pending.request);
         let is_given_up = self.given_up.contains(&number);
-        // A head that is given up is cleared: where power cuts the next write short, it would be taken for foreign data.
+        // A head that is given up is cleared: where power cuts the next write short, it would be taken for foreign
+        // data.
         let gives_up_head = self.check == ErasedCheck::Units && is_given_up;
         if gives_up_head || self.is_foreign(number) || self.unreadable_heads.contains(&number) {
             return self.clear_head(pending, buffer);

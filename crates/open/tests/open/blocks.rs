@@ -96,7 +96,8 @@ fn blocks_on_striped_lanes_need_the_same_stripes() {
     compare(&mut store, &stored);
 }
 
-/// Any bytes begin a part of a striped unit: lanes below stripes are not opened as those whose units begin with headers.
+/// Any bytes begin a part of a striped unit: lanes below stripes are not opened as those whose units begin with
+/// headers.
 #[test]
 fn remains_in_a_part_of_a_striped_unit_are_no_damage() {
     let folder = folder();
