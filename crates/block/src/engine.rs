@@ -7,6 +7,8 @@
 //! ([`queue_leftover`](Engine::queue_leftover), [`erase_next`](Engine::erase_next)). The parts keep their own
 //! invariants; `blocks` lists those that join them.
 
+mod ending;
+
 use crate::block_bytes::BlockBytes;
 use crate::block_table::{BlockTable, StoredBlock};
 use crate::error::{DeleteFailure, GetFailure, PutFailure};
@@ -24,7 +26,7 @@ use crate::status::{Counts, LaneLength};
 use crate::superblock::SuperblockStore;
 use crate::units::{Cause, Holds, UnitTable, UnitUse};
 use flashlane_base::Instant;
-use flashlane_device::{Buffer, DataDevice, Failure, Readiness, SubmitError};
+use flashlane_device::{Buffer, DataDevice, Failure, Readiness};
 use std::collections::VecDeque;
 
 /// Failed attempts, those without a unit included, after which a write fails.
@@ -42,6 +44,8 @@ pub(crate) struct Engine<D> {
     sequence: SequenceCounter,
     /// Writes for which no lane has a unit at the moment, and why they fail if none ever has.
     unplaced: VecDeque<(Write, PutFailure)>,
+    /// Writes of blocks that failed, and why; they finish once the copies that they may have left are erased.
+    failed_puts: Vec<(BlockWrite, PutFailure)>,
     finished: FinishedOperations,
     rewrites: u64,
     rereads: u64,
@@ -66,6 +70,7 @@ impl<D: DataDevice> Engine<D> {
             ids,
             sequence,
             unplaced: VecDeque::new(),
+            failed_puts: Vec::new(),
             finished: FinishedOperations::default(),
             rewrites: 0,
             rereads: 0,
@@ -472,9 +477,10 @@ impl<D: DataDevice> Engine<D> {
 
     fn fail_write(&mut self, write: Write, failure: PutFailure) {
         match write {
-            Write::Block(BlockWrite { pending, payload, .. }) => {
-                self.blocks.put_failed(pending.id);
-                self.finish(pending, Outcome::Put(Err(failure), payload));
+            Write::Block(write) => {
+                let id = write.pending.id;
+                self.failed_puts.push((write, failure));
+                self.finish_failed_put(id);
             }
             Write::Superblock(_) => self.superblock_copy_ended(Err(failure)),
         }
@@ -524,7 +530,11 @@ impl<D: DataDevice> Engine<D> {
         {
             self.superblocks.retire(address);
         }
-        let Cause::Deleted(id) = cause else { return };
+        let id = match cause {
+            Cause::Deleted(id) => id,
+            Cause::StaleCopy(id) => return self.finish_failed_put(id),
+            Cause::Damaged | Cause::Obsolete => return,
+        };
         let result = match result {
             Ok(()) | Err(EraseFailure::Bad) => Ok(()),
             Err(EraseFailure::DeviceLost) => Err(DeleteFailure::DeviceLost),
@@ -532,69 +542,5 @@ impl<D: DataDevice> Engine<D> {
         };
         let pending = self.blocks.delete_ended(id);
         self.finish(pending, Outcome::Delete(result));
-    }
-
-    // Operations that cannot go on.
-
-    /// With nothing in flight no queued operation can make progress, so they fail: no superblock can be written.
-    fn fail_blocked_operations(&mut self) {
-        if !self.is_idle() {
-            return;
-        }
-        for lane in 0..self.layout.lanes {
-            for id in self.scheduler.units_mut().restore_deleted(lane) {
-                let pending = self.blocks.delete_undone(id);
-                self.finish(pending, Outcome::Delete(Err(DeleteFailure::NoUnit)));
-            }
-        }
-        for lane in 0..self.layout.lanes {
-            for write in self.scheduler.take_waiting_writes(lane) {
-                self.fail_write(write, PutFailure::NoUnit);
-            }
-        }
-    }
-
-    /// The device is lost: everything that waits for it fails.
-    fn fail_all(&mut self) {
-        assert!(self.is_device_lost(), "what waits for a device that works is not failed");
-        for lane in 0..self.layout.lanes {
-            let (reads, writes) = self.scheduler.take_waiting(lane);
-            for read in reads {
-                let (id, address) = (read.pending.id, read.address);
-                let failure = GetFailure::Refused { id, address, refusal: SubmitError::DeviceLost };
-                self.finish(read.pending, Outcome::Get(Err(failure)));
-                if self.blocks.reader_left(id) {
-                    self.scheduler.units_mut().last_reader_left(address);
-                }
-            }
-            for write in writes {
-                self.fail_write(write, PutFailure::Refused(SubmitError::DeviceLost));
-            }
-        }
-        for (write, failure) in std::mem::take(&mut self.unplaced) {
-            self.fail_write(write, failure);
-        }
-        for lane in 0..self.layout.lanes {
-            for id in self.scheduler.units_mut().abandon_deletes(lane) {
-                let pending = self.blocks.delete_ended(id);
-                self.finish(pending, Outcome::Delete(Err(DeleteFailure::DeviceLost)));
-            }
-        }
-    }
-
-    /// Asserts what joins the parts while nothing is in flight. Visits every unit.
-    pub(crate) fn assert_consistent(&self) {
-        self.scheduler.assert_consistent();
-        if self.is_device_lost() {
-            return;
-        }
-        for (id, block) in self.blocks.stored() {
-            let state = self.units().state(block.address);
-            assert_eq!(state, UnitUse::Live(Holds::Block(id)), "block {id} at {:?}", block.address);
-        }
-        for &address in self.superblocks.copies() {
-            assert_eq!(self.units().state(address), UnitUse::Live(Holds::Superblock), "{address:?}");
-        }
-        assert!(self.recorded_below() <= self.ids.next(), "ids below {} are recorded", self.recorded_below());
     }
 }

@@ -187,8 +187,8 @@ pub enum DeleteError {
     DeviceLost,
 }
 
-/// Why an accepted put failed. No such block is stored. Copies that its writes may have left are erased; where that
-/// fails too, the block may be there when the device is opened again.
+/// Why an accepted put failed. No such block is stored. Copies that its writes may have left were erased before it
+/// completed; where that failed too, the block may be there when the device is opened again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PutFailure {
     /// The device failed to write it to each unit that was tried.

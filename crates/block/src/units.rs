@@ -397,9 +397,7 @@ impl UnitTable {
     pub(crate) fn next_erasable(&self, lane: u32, recorded_below: u64) -> Option<UnitAddress> {
         let mut queued = self.lanes[lane as usize].to_erase.iter().map(|&unit| UnitAddress { lane, unit });
         queued.find(|&address| match self.state(address) {
-            UnitUse::ToErase(Cause::Deleted(id)) => {
-                id < recorded_below && !self.stale_copies.values().any(|&copy| copy == id)
-            }
+            UnitUse::ToErase(Cause::Deleted(id)) => id < recorded_below && !self.has_stale_copy(id),
             _ => true,
         })
     }
@@ -477,6 +475,11 @@ impl UnitTable {
         } else {
             self.expiring.remove(&address);
         }
+    }
+
+    /// Returns whether a failed write may have left a copy of block `id` that is not erased.
+    pub(crate) fn has_stale_copy(&self, id: u64) -> bool {
+        self.stale_copies.values().any(|&copy| copy == id)
     }
 
     /// Returns whether an erase is in flight on a lane.

@@ -4,6 +4,7 @@
 use flashlane_base::Seed;
 use flashlane_block::{BlockOptions, Blocks, FormatError, Outcome, PutFailure};
 use flashlane_block_trial::payload_of;
+use flashlane_device::{Device, Lane, UnitState};
 use flashlane_device_testing::{MemoryFaults, MemoryLanes};
 
 const FULL: MemoryFaults = MemoryFaults { no_space: 1.0, unit_fails: 0.0, read_fails: 0.0, flush_fails: 0.0 };
@@ -32,12 +33,17 @@ fn failed_puts_take_no_unit_out_of_use() {
     let free = blocks.free_blocks();
     for nth in 0..100 {
         let (_, result) = put(&mut blocks, nth);
+        let is_torn = |(lane, unit)| blocks.device().unit(Lane(lane), unit).map(|unit| unit.state);
+        let units = (0..4).flat_map(|lane| (0..12).map(move |unit| (lane, unit)));
+        assert!(
+            !units.map(is_torn).any(|state| state == Some(UnitState::Torn)),
+            "a failed put leaves no torn unit"
+        );
         let failure = result.expect_err("no space is left");
         assert!(failure.is_out_of_space(), "{failure}");
         let verdict = failure.verdict();
         assert!(verdict.contains("os error 28") && verdict.contains("make room"), "{verdict}");
     }
-    blocks.settle();
     assert_eq!(blocks.free_blocks(), free);
     let device = blocks.into_device().with_faults(MemoryFaults::default());
     let mut blocks = Blocks::open(device, BlockOptions::default()).expect("it is there");
