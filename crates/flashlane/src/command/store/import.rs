@@ -261,5 +261,12 @@ fn load<D: DataDevice, L: DataDevice>(
 }
 
 fn wait<D: DataDevice, L: DataDevice>(loader: &mut Loader<'_, D, L>) -> Result<bool, Failure> {
-    loader.wait(WAIT).map_err(failed)
+    let waited = loader.wait(WAIT);
+    waited.map_err(|error| {
+        let stored = counted(loader.stored(), "line", "lines");
+        Failure::failed(
+            anyhow::Error::from(error)
+                .context(format!("stored from the first on: {stored}; one behind them is not")),
+        )
+    })
 }
