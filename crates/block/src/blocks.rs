@@ -34,9 +34,9 @@
 //! each block is doing. The engine gives the block a sequence number, computes its checksums and queues it on a lane.
 //! The **scheduler** (`scheduler`) takes it from the **lane's queue** (`lane`) when the lane has room, chooses an
 //! erased unit from the **unit table** (`units`), writes header and footer (`payload`) and submits the write through
-//! the **port** (`port`). When the device completes the write the scheduler makes the unit live and tells the engine, which
-//! enters the block into the **block table** (`block_table`) and reports the put as finished; [`Blocks::reap`] returns
-//! it.
+//! the **port** (`port`). When the device completes the write the scheduler makes the unit live and tells the engine,
+//! which enters the block into the **block table** (`block_table`) and reports the put as finished; [`Blocks::reap`]
+//! returns it.
 //!
 //! Beside these the engine owns the **superblock store** (`superblock`) and the counters of ids and sequence numbers
 //! (`ids`). That superblock holds what blocks need; where lanes lie on a file or disk, `layer::lanes` keeps another of

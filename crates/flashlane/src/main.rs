@@ -1,8 +1,8 @@
 //! The command line: parse, call, exit status.
 //!
 //! Every command checks its arguments before it opens or writes anything, but for what only the open device tells. It
-//! prints its result before it writes files, and exits with 0 (done), 1 (failed, partial, or a verdict missed) or 2 (unusable arguments). An error is one
-//! paragraph on standard error.
+//! prints its result before it writes files, and exits with 0 (done), 1 (failed, partial, or a verdict missed) or 2
+//! (unusable arguments). An error is one paragraph on standard error.
 
 mod allocator;
 mod arguments;
