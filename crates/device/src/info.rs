@@ -38,6 +38,9 @@ pub struct DeviceInfo {
     pub begins_written: bool,
     /// Limits of zones, where erase units are zones that take the operations of zones.
     pub zones: Option<ZoneLimits>,
+    /// How layers move addresses on the drive below: 0 where none does, else a number that differs with the layer and
+    /// its settings.
+    pub address_map: u64,
 }
 
 /// Flash beyond a drive's capacity, as a share of the capacity: `(flash for data - capacity) / capacity`.
@@ -89,6 +92,7 @@ impl DeviceInfo {
             over_provisioning: None,
             begins_written: false,
             zones: None,
+            address_map: 0,
         }
     }
 

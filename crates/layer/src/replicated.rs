@@ -206,6 +206,7 @@ impl<B: Below> Replicated<B> {
             depth: under.depth.min(MOST_PENDING),
             // Homes and copies are written without a handle.
             placement_handles: 1,
+            address_map: layout.address_map(under.address_map),
             ..under.clone()
         };
         let delays = Delays::new(settings.delay);

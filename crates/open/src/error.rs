@@ -54,6 +54,16 @@ pub enum OpenError {
         /// The reason.
         error: SubmitError,
     },
+    /// Stripes over stripes: units of the same number of lanes would lie in another way than those of one layer, and
+    /// what holds them could not tell which.
+    #[error(
+        "'{spec}' stripes units over lanes that are striped already: give one 'striped' the lanes of both, as in \
+         'striped(lanes(FILE),lanes=4)' for twice two"
+    )]
+    StripedTwice {
+        /// The spec.
+        spec: String,
+    },
     /// A real device was refused, or could not be opened.
     #[error("{error}")]
     Real {

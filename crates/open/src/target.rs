@@ -112,7 +112,7 @@ impl Target {
     /// # Errors
     /// [`OpenError::Profile`], [`OpenError::ProfileFile`], [`OpenError::ProfileAsDevice`],
     /// [`OpenError::ConventionalLane`], [`OpenError::Lane`], [`OpenError::Layer`], [`OpenError::BytesFileIsProfile`],
-    /// [`OpenError::ZonedOver`] and [`OpenError::ZonedSetting`].
+    /// [`OpenError::StripedTwice`], [`OpenError::ZonedOver`] and [`OpenError::ZonedSetting`].
     pub fn resolve(spec: &Spec, policies: &Policies) -> Result<Self, OpenError> {
         let real = |path: &Path, zoned| {
             let (identity, created) = (OnceLock::new(), CreatedFile::default());
@@ -141,6 +141,9 @@ impl Target {
             Spec::Layer { name, inner, options } => {
                 let inner = Box::new(Self::resolve(inner, policies)?);
                 let layer = flashlane_layer::layer(name, options).map_err(and_zoned)?;
+                if layer.divides_units() && inner.divides_units() {
+                    return Err(OpenError::StripedTwice { spec: spec.to_string() });
+                }
                 check_bytes_file(&layer, inner.spec())?;
                 Resolved::Layered { layer, inner, bytes: CreatedFile::default() }
             }
@@ -222,6 +225,14 @@ impl Target {
     /// Returns whether there are layers over the drive.
     pub fn is_layered(&self) -> bool {
         matches!(self.resolved, Resolved::Layered { .. })
+    }
+
+    /// Returns whether a layer divides its erase units into several of the device below.
+    fn divides_units(&self) -> bool {
+        match &self.resolved {
+            Resolved::Simulated(_) | Resolved::Real(_) => false,
+            Resolved::Layered { layer, inner, .. } => layer.divides_units() || inner.divides_units(),
+        }
     }
 
     /// Returns the capabilities of the device.

@@ -395,3 +395,47 @@ fn put_names_damage_where_no_unit_is_left() {
         assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
     }
 }
+
+/// Blocks over another layer, or over one with other settings, look damaged, and advice for damage would give them up.
+#[test]
+fn blocks_below_other_layers_are_not_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    let over = |layer: &str| format!("lanes({layer},channels=4,unit=256KiB)");
+    let right = over(&format!("replicated({},partitions=4)", file.display()));
+    done(&["sdf", "format", &right, "--create", "16MiB"]);
+    let value = dir.path().join("value");
+    fs::write(&value, [7; 100_000]).unwrap();
+    for _ in 0..5 {
+        done(&["sdf", "put", &right, text(&value)]);
+    }
+    let before = fs::read(&file).unwrap();
+    for other in [
+        file.display().to_string(),
+        format!("replicated({})", file.display()),
+        format!("replicated({},partitions=4,space=20%)", file.display()),
+    ] {
+        let other = over(&other);
+        for command in [
+            &["sdf", "ls", &other][..],
+            &["sdf", "fsck", &other],
+            &["sdf", "fsck", &other, "--repair", "--destroy-data"],
+            &["sdf", "rm", &other, "--damaged", "--destroy-data"],
+            &["sdf", "put", &other, text(&value)],
+        ] {
+            let ended = flashlane(command);
+            assert!(
+                ended.status != 0 && ended.stderr.contains("as it was when it was divided"),
+                "{command:?}: {}",
+                ended.stderr
+            );
+        }
+        assert!(fs::read(&file).unwrap() == before, "{other}");
+    }
+    assert_eq!(json(&["sdf", "status", &right])["blocks"], 5);
+    refused(
+        2,
+        &["sdf", "ls", &format!("striped(striped(lanes({}),lanes=2),lanes=2)", file.display())],
+        &["striped already"],
+    );
+}

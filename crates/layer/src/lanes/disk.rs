@@ -8,7 +8,7 @@ use super::content_sum::ContentSum;
 use super::error::LanesError;
 use super::flaw::Flaw;
 use super::layout::{Layout, Shape};
-use flashlane_device::UnitState;
+use flashlane_device::{DeviceInfo, UnitState};
 use std::ops::Range;
 
 /// First bytes of a superblock.
@@ -77,6 +77,13 @@ pub struct Superblock {
     pub shape: Shape,
     /// Length of the device, in whole sectors.
     pub device_bytes: u64,
+    /// How layers below move addresses (`address_map_of`); 0 where an earlier version did not record it.
+    pub address_map: u64,
+}
+
+/// Returns what is recorded of how the layers of a device move addresses. It is never 0.
+pub(super) fn address_map_of(below: &DeviceInfo) -> u64 {
+    below.address_map | 1
 }
 
 impl Superblock {
@@ -96,6 +103,7 @@ impl Superblock {
         block[40..48].copy_from_slice(&self.shape.write_unit_bytes.to_le_bytes());
         block[48..56].copy_from_slice(&self.device_bytes.to_le_bytes());
         block[56..72].copy_from_slice(&self.id);
+        block[72..80].copy_from_slice(&self.address_map.to_le_bytes());
         seal(&mut block);
         block
     }
@@ -128,7 +136,7 @@ impl Superblock {
         let device_bytes = u64_at(block, 48);
         let id = block[56..72].try_into().expect("sixteen bytes");
         // A written superblock had a valid layout.
-        let found = Self { version, id, shape, device_bytes };
+        let found = Self { version, id, shape, device_bytes, address_map: u64_at(block, 72) };
         let sound = device_bytes.is_multiple_of(SECTOR_BYTES) && found.layout().is_ok();
         if sound { Ok(found) } else { Err(Flaw::Nonsense) }
     }
@@ -263,7 +271,13 @@ mod tests {
 
     fn superblock() -> Superblock {
         let shape = Shape { lanes: 2, unit_bytes: 8192, read_unit_bytes: 512, write_unit_bytes: 4096 };
-        Superblock { version: VERSION, id: *b"sixteen bytes id", shape, device_bytes: 1 << 20 }
+        Superblock {
+            version: VERSION,
+            id: *b"sixteen bytes id",
+            shape,
+            device_bytes: 1 << 20,
+            address_map: 1,
+        }
     }
 
     #[test]

@@ -64,6 +64,15 @@ pub enum LanesError {
         /// The device below.
         device: String,
     },
+    /// The device was divided into lanes over or without a layer that moves addresses, or over one with other settings.
+    #[error(
+        "the lanes of '{device}' were made where other layers move its addresses: over 'replicated(…)' or without it, or \
+         over one with other partitions or space. Give the device as it was when it was divided; nothing here is damaged"
+    )]
+    OtherLayers {
+        /// The device below.
+        device: String,
+    },
     /// Both superblocks are lost, but there are blocks.
     #[error(
         "'{device}' holds blocks of Flashlane, but no superblock of their lanes is left at its beginning or its end. Do not \

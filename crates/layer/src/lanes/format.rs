@@ -3,7 +3,7 @@
 use super::blocking::{Blocking, PORTION_BYTES};
 use super::constants::{RECORDS, SECTOR_BYTES, VERSION};
 use super::content;
-use super::disk::{Record, Superblock, TableSector};
+use super::disk::{Record, Superblock, TableSector, address_map_of};
 use super::error::LanesError;
 use super::heads;
 use super::layout::{Layout, Shape};
@@ -33,7 +33,9 @@ pub(super) fn format_device<D: DataDevice>(
     let mut id = [0; 16];
     id[..8].copy_from_slice(&random.bits().to_le_bytes());
     id[8..].copy_from_slice(&random.bits().to_le_bytes());
-    let superblock = Superblock { version: VERSION, id, shape, device_bytes: layout.device_bytes };
+    let address_map = address_map_of(blocking.device.info());
+    let superblock =
+        Superblock { version: VERSION, id, shape, device_bytes: layout.device_bytes, address_map };
     // First clear a copy at an earlier end, while its location is known. It would be found again while the old table
     // remains, or where the new table has the old id.
     let earlier = first_superblock(blocking)?.filter(|old| old.device_bytes < layout.device_bytes);

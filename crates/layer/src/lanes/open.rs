@@ -6,7 +6,7 @@
 
 use super::blocking::{Blocking, PORTION_BYTES};
 use super::constants::SECTOR_BYTES;
-use super::disk::{Record, Superblock, decode_table};
+use super::disk::{Record, Superblock, address_map_of, decode_table};
 use super::error::LanesError;
 use super::flaw::Flaw;
 use super::layout::{Layout, Shape};
@@ -181,6 +181,15 @@ pub(super) fn first_superblock<D: DataDevice>(
     Ok(superblock_at(blocking, 0)?.found.ok())
 }
 
+/// Refuses a device whose layers move addresses in another way than when it was formatted: everything but what no layer
+/// moves would look damaged.
+fn check_address_map(found: &Superblock, below: &DeviceInfo) -> Result<(), LanesError> {
+    match found.address_map == 0 || found.address_map == address_map_of(below) {
+        true => Ok(()),
+        false => Err(LanesError::OtherLayers { device: below.name.clone() }),
+    }
+}
+
 /// Finds the superblock, and the damage to its two copies. Nothing is written.
 pub(super) fn superblock<D: DataDevice>(
     blocking: &mut Blocking<'_, D>,
@@ -195,6 +204,9 @@ pub(super) fn superblock<D: DataDevice>(
         return too_small();
     }
     let first = superblock_at(blocking, 0)?;
+    if let Ok(found) = first.found {
+        check_address_map(&found, &below)?;
+    }
     // The copy lies at the end that the device had when it was formatted.
     let recorded = first.found.map_or(device_bytes, |found| found.device_bytes);
     if recorded > device_bytes {
@@ -229,6 +241,7 @@ pub(super) fn superblock<D: DataDevice>(
         }
     }
     let superblock = chosen(first.found, last.found, has_table, &below.name)?;
+    check_address_map(&superblock, &below)?;
     superblock.shape.fits(&below)?;
     accept(&superblock.shape)?;
     let layout = superblock.layout()?;

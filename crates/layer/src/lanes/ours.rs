@@ -178,7 +178,13 @@ mod tests {
 
     fn superblock() -> Superblock {
         let shape = Shape { lanes: 2, unit_bytes: 1 << 20, read_unit_bytes: 512, write_unit_bytes: 4096 };
-        Superblock { version: VERSION, id: *b"sixteen bytes id", shape, device_bytes: 48 << 20 }
+        Superblock {
+            version: VERSION,
+            id: *b"sixteen bytes id",
+            shape,
+            device_bytes: 48 << 20,
+            address_map: 1,
+        }
     }
 
     fn records() -> Vec<Record> {

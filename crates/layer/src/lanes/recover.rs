@@ -16,7 +16,7 @@
 
 use super::blocking::{Blocking, PORTION_BYTES};
 use super::constants::{SECTOR_BYTES, VERSION};
-use super::disk::{Superblock, table_sector};
+use super::disk::{Superblock, address_map_of, table_sector};
 use super::error::LanesError;
 use super::heads;
 use super::layout::{Layout, Shape};
@@ -94,7 +94,9 @@ fn in_shape<D: DataDevice>(
         return Ok(None);
     }
     // The id separates these lanes from others on the device, and the formatting exists only in these.
-    let superblock = Superblock { version: VERSION, id: id.unwrap_or(recovered.format), shape, device_bytes };
+    let id = id.unwrap_or(recovered.format);
+    let address_map = address_map_of(&below);
+    let superblock = Superblock { version: VERSION, id, shape, device_bytes, address_map };
     let mut opened = Opened::without_superblock(blocking, superblock)?;
     opened.recovered = Some(recovered);
     Ok(Some(opened))

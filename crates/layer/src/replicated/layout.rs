@@ -4,6 +4,7 @@
 //! | partition 0: data pages | slots | partition 1: data pages | slots | ... |
 //! ```
 
+use flashlane_base::random::splitmix64;
 use flashlane_replication::Slot;
 
 /// The layout of the device below.
@@ -24,6 +25,13 @@ impl Layout {
 
     pub fn capacity_bytes(&self) -> u64 {
         u64::from(self.pages()) * self.page_bytes
+    }
+
+    /// Returns [`DeviceInfo::address_map`](flashlane_device::DeviceInfo::address_map) of the layer over a device with
+    /// `below`.
+    pub fn address_map(&self, below: u64) -> u64 {
+        let places = u64::from(self.data_pages) << 32 | u64::from(self.slots);
+        [self.page_bytes, places].into_iter().fold(below, |map, part| splitmix64(map ^ part))
     }
 
     fn partition_bytes(&self) -> u64 {

@@ -329,7 +329,9 @@ impl fmt::Display for Settings {
 
 impl Plan for Settings {
     fn planned(&self, below: &DeviceInfo) -> Result<DeviceInfo, LayerError> {
-        Ok(DeviceInfo { capacity_bytes: self.layout(below)?.capacity_bytes(), ..below.clone() })
+        let layout = self.layout(below)?;
+        let address_map = layout.address_map(below.address_map);
+        Ok(DeviceInfo { capacity_bytes: layout.capacity_bytes(), address_map, ..below.clone() })
     }
 
     fn prepare(&self, inner: Stack, _: StateOptions) -> Result<Prepared, LayerError> {

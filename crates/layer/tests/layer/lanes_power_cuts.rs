@@ -53,7 +53,8 @@ impl<D: DataDevice> Run<D> {
         table[16] = 1;
         table[28] = units as u8;
         seal(&mut table);
-        let superblock = Superblock { version: OLDEST_VERSION, id, shape, device_bytes }.encode();
+        let superblock =
+            Superblock { version: OLDEST_VERSION, id, shape, device_bytes, address_map: 0 }.encode();
         let blocks =
             [(0, &superblock), (1, &table), (2, &table), (device_bytes / SECTOR_BYTES - 1, &superblock)];
         for (nth, block) in blocks {

@@ -201,6 +201,8 @@ fn errors_are_typed_and_name_the_given_value() {
     let too_large = refusal(&format!("sim:{}", large.display()));
     assert!(too_large.to_string().contains("larger than 1 MiB"), "{too_large}");
     assert!(matches!(refusal("bakced(sim:ssd-s)"), OpenError::Layer(_)));
+    assert!(matches!(refusal("striped(striped(sim:sdf,lanes=2),lanes=2)"), OpenError::StripedTwice { .. }));
+    assert!(matches!(refusal("striped(faulty(striped(sim:sdf)))"), OpenError::StripedTwice { .. }));
     assert!(matches!(refusal("zoned(sim:ssd-s)"), OpenError::ZonedOver { .. }));
     assert!(matches!(refusal("zoned(./file,size=1)"), OpenError::ZonedSetting { key, .. } if key == "size"));
     assert!(matches!(refusal("./none"), OpenError::Real { .. }));
