@@ -36,7 +36,8 @@ Examples:
   flashlane advise postgresql /dev/nvme0n1 --version 17 --table 200GiB --check
   flashlane advise rocksdb sim:nvme-tlc
   flashlane advise fio ./file
-  flashlane advise plan sim:ssd-s --plan 'index: random,pages=25k,band=800MiB,depth=8' \\
+  flashlane advise plan sim:ssd-s \\
+      --plan 'index: random,pages=25k,band=800MiB,depth=8' \\
     --plan 'scan: scan,pages=100k,depth=8'
 
 A real device is only read. A fresh simulated drive is measured full, since reads of pages that

@@ -56,11 +56,13 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   flashlane replay sim:msr-32g,initial.state=full iozone.trace.xz
-  flashlane replay sim:nvme-tlc,initial.state=full web.csv.gz --trace-device 0 --speed 10 --out web
+  flashlane replay sim:nvme-tlc,initial.state=full web.csv.gz \\
+      --trace-device 0 --speed 10 --out web
   flashlane replay sim:nvme-tlc,initial.state=full web.csv.gz --device all
   flashlane replay sim:ssd-m database.iolog --pace closed --depth 8
   flashlane replay /dev/nvme0n1 reads.csv --pace think --beyond fold
-  flashlane replay sim:msr-64g iozone.trace.xz --sweep buffer.size=1MiB..64MiB*2 --sweep buffer.policy=lru,parallel";
+  flashlane replay sim:msr-64g iozone.trace.xz \\
+      --sweep buffer.size=1MiB..64MiB*2 --sweep buffer.policy=lru,parallel";
 
 fn long_help() -> String {
     format!(

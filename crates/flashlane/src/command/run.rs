@@ -54,16 +54,20 @@ pub struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  flashlane run sim:ssd-s,initial.state=full random-read,size=4k,depth=32,requests=1M
-  flashlane run sim:nvme-tlc,initial.state=fragmented random-write,depth=32 --out steady
+  flashlane run sim:ssd-s,initial.state=full \\
+      random-read,size=4k,depth=32,requests=1M
+  flashlane run sim:nvme-tlc,initial.state=fragmented random-write,depth=32 \\
+      --out steady
   flashlane run /dev/nvme0n1 sequential-read,size=128k,depth=8,time=30s
   flashlane run sim:ssd-s 'sequential-read,turns=4 + random-write,turns=1'
   flashlane run sim:ssd-s 'random-read + random-write,depth=32' --alone
-  flashlane run sim:ssd-m random-write,zipf=0.99,rate=500/s,arrivals=poisson,fsync=8,precondition=steady
+  flashlane run sim:ssd-m \\
+      random-write,zipf=0.99,rate=500/s,arrivals=poisson,fsync=8,precondition=steady
   flashlane run ./scratch random-write,confidence=1% --create 4GiB
   flashlane run 'faulty(sim:ssd-s,vanish-after=1000)' job.toml --format json
   flashlane run /dev/nvme0n1 job.fio --destroy-data
-  flashlane run sim:msr-64g random-write --sweep buffer.size=1MiB..64MiB*2 --sweep buffer.policy=lru,fifo";
+  flashlane run sim:msr-64g random-write --sweep buffer.size=1MiB..64MiB*2 \\
+      --sweep buffer.policy=lru,fifo";
 
 /// Factor by which `--quick` shortens and `--full` lengthens a run.
 const FACTOR: u64 = 10;

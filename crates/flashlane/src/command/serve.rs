@@ -39,7 +39,8 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   flashlane serve nbd sim:ssd-s --socket ./drive.sock
-  flashlane serve nbd sim:nvme-tlc --listen 127.0.0.1:10809 --slowdown 4 --memory 2GiB
+  flashlane serve nbd sim:nvme-tlc --listen 127.0.0.1:10809 --slowdown 4 \\
+      --memory 2GiB
   flashlane serve nbd ./image --socket ./drive.sock --read-only
   flashlane serve fuse sim:ssd-s,capacity=1GiB ./mnt
 

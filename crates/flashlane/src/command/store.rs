@@ -49,8 +49,9 @@ Examples:
   flashlane store stat 'lanes(./flash)'
   flashlane store serve 'lanes(./flash)'
 
-A store has its log on a second device or file: --log LOG, or else FILE.log beside the file of DEVICE. A simulated device
-keeps nothing after the command: 'import' and 'serve' try a store on one. docs/store.md describes durability and limits.";
+A store has its log on a second device or file: --log LOG, or else FILE.log beside the file of DEVICE.
+A simulated device keeps nothing after the command: 'import' and 'serve' try a store on one.
+docs/store.md describes durability and limits.";
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
@@ -223,7 +224,8 @@ times are virtual, and the same each time. docs/store.md says what differs from 
 
 Examples:
   flashlane store bench 'backed(sim:sdf)' --ycsb a,b,c,f,d,e
-  flashlane store bench 'lanes(./bench,channels=8)' --create 4GiB --ycsb a --clients 64";
+  flashlane store bench 'lanes(./bench,channels=8)' --create 4GiB --ycsb a \\
+      --clients 64";
 
 /// What a bench does.
 #[derive(Debug, clap::Args)]

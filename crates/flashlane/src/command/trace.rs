@@ -34,9 +34,9 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   flashlane trace info iozone.trace.xz
-  flashlane trace info sda --device 8388624          # sda.blktrace.0, sda.blktrace.1 …
+  flashlane trace info sda --device 8388624  # sda.blktrace.0, sda.blktrace.1 …
   flashlane trace convert prxy_0.csv.gz prxy_0.trace.zst --to disksim
-  flashlane trace convert prxy_0.csv.gz prxy_0.spc.xz    # format from the ending
+  flashlane trace convert prxy_0.csv.gz prxy_0.spc.xz  # format from the ending
   flashlane trace convert day.msr - --to disksim | head
   flashlane trace info requests.txt --from mqsim --format json";
 

@@ -45,11 +45,16 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   flashlane transactions sim:nvme-tlc,initial.state=full tpcc.pages.xz
-  flashlane transactions sim:nvme-tlc,initial.state=fragmented tpcc.pages.xz --pool 4k --out fragmented
-  flashlane transactions sim:ssd-m tpcb.pages.xz --clients 50 --lock-wait 100ms --time 60s
-  flashlane transactions sim:nvme-tlc tpcb.pages.xz --pace open --speed 2 --clients 100
-  flashlane transactions /dev/nvme0n1 tpcc.pages.xz --buffer cflru-e,window=50% --destroy-data
-  flashlane transactions sim:ssd-m tpcc.pages.xz --sweep initial.state=full,fragmented --sweep-y transactions";
+  flashlane transactions sim:nvme-tlc,initial.state=fragmented tpcc.pages.xz \\
+      --pool 4k --out fragmented
+  flashlane transactions sim:ssd-m tpcb.pages.xz --clients 50 \\
+      --lock-wait 100ms --time 60s
+  flashlane transactions sim:nvme-tlc tpcb.pages.xz --pace open --speed 2 \\
+      --clients 100
+  flashlane transactions /dev/nvme0n1 tpcc.pages.xz \\
+      --buffer cflru-e,window=50% --destroy-data
+  flashlane transactions sim:ssd-m tpcc.pages.xz \\
+      --sweep initial.state=full,fragmented --sweep-y transactions";
 
 fn long_help() -> String {
     format!(

@@ -386,7 +386,7 @@ pub fn overwritten_log(place: &Place, found: LogOverwritten) -> String {
 }
 
 /// How what a store holds goes to a new one: `import` takes plain keys alone.
-pub const MOVES: &str = "plain keys by 'flashlane store scan --values' and 'flashlane store import', rows by 'flashlane store table scan \
+const MOVES: &str = "plain keys by 'flashlane store scan --values' and 'flashlane store import', rows by 'flashlane store table scan \
     --format csv' and 'flashlane store table import', files by 'flashlane store file get' and 'flashlane store file put'";
 
 /// Says how a store goes on that has lost blocks, or parts of them.

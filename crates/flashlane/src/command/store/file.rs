@@ -32,7 +32,8 @@ Examples:
   tar c ./work | flashlane store file put 'lanes(./flash)' /work.tar -
   flashlane store file ls 'lanes(./flash)' / --recursive
   flashlane store file mv 'lanes(./flash)' /photos /pictures
-  flashlane store file get 'lanes(./flash)' /pictures/2026/lake.jpg --output copy.jpg
+  flashlane store file get 'lanes(./flash)' /pictures/2026/lake.jpg \\
+      --output copy.jpg
 
 A path begins at the root, with a slash or without. Files of any length pass through little memory.";
 

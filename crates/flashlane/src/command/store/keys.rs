@@ -1,7 +1,7 @@
 //! Puts, gets and deletes keys.
 
 use super::Level;
-use super::device::{Place, failed, open, open_to_write};
+use super::device::{Place, failed, open, open_to_write, to_salvage};
 use crate::command::sdf::counted;
 use crate::failure::{Failure, Status, notify};
 use crate::output::{create_new, print};
@@ -63,8 +63,9 @@ pub fn get(place: &Place, key: &[u8], output: Option<&Path>) -> Result<Status, F
         Err(StoreError::Read(failure @ ReadFailure::Missing { .. })) => {
             let key = escape(key);
             return Err(Failure::failed(anyhow!(
-                "the value of '{key}' is lost: {failure}. Go back to a copy of device and log from one moment; if there is none, \
-                 'flashlane store put' gives the key another value, and 'flashlane store rm' deletes it"
+                "the value of '{key}' is lost: {failure}. {}. After that 'flashlane store put' gives the key another value, and \
+                 'flashlane store rm' deletes it",
+                to_salvage(place)
             )));
         }
         value => value.map_err(failed)?,

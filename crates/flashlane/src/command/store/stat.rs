@@ -2,7 +2,7 @@
 
 use super::CreateOptions;
 use super::damage::{Unread, told};
-use super::device::{MOVES, Place, create as create_store, open, overwritten_log};
+use super::device::{Place, create as create_store, open, overwritten_log};
 use crate::command::sdf::{Verdict, counted};
 use crate::failure::{Failure, Status};
 use crate::options::Format;
@@ -170,7 +170,7 @@ fn damaged_header(header: LogHeader, log: &Target) -> Option<String> {
         ),
         LogHeader::Overwritten => format!(
             "other data is in the place of one copy of the header of the log '{log}', and stays there; the other is used: move \
-             what the store holds to a new one, {MOVES}"
+             what the store holds to a new one, by 'flashlane store backup' and 'flashlane store import'"
         ),
     })
 }

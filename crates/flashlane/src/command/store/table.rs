@@ -23,11 +23,14 @@ pub struct Arguments {
 
 const HELP: &str = "\
 Examples:
-  flashlane store table create 'lanes(./flash)' census city:text year:integer people:integer 'note:text?' --key city,year
-  flashlane store table insert 'lanes(./flash)' census city=Bern year=2020 people=134794
+  flashlane store table create 'lanes(./flash)' census city:text \\
+      year:integer people:integer 'note:text?' --key city,year
+  flashlane store table insert 'lanes(./flash)' census city=Bern year=2020 \\
+      people=134794
   flashlane store table import 'lanes(./flash)' census census.csv
   flashlane store table get 'lanes(./flash)' census Bern 2020
-  flashlane store table scan 'lanes(./flash)' census --prefix Bern --columns year,people --format csv
+  flashlane store table scan 'lanes(./flash)' census --prefix Bern \\
+      --columns year,people --format csv
 
 A column is NAME:TYPE, or NAME:TYPE? where it may be null. Types: integer, real, text, bytes, boolean. In bytes \\xNN is a byte
 and \\\\ a backslash.";

@@ -31,7 +31,8 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   flashlane trace excerpt tpcc.pages.zst tpcc-short.pages.xz --transactions 10k
-  flashlane trace excerpt tpcc.pages.zst later.pages.xz --skip 100k --transactions 10k
+  flashlane trace excerpt tpcc.pages.zst later.pages.xz --skip 100k \\
+      --transactions 10k
 
 The database, its pages and the times of the transactions stay as they are.";
 

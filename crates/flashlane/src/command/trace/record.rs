@@ -54,9 +54,11 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   flashlane trace record /dev/nvme0n1 --out busy.blktrace.zst --time 60s
-  flashlane trace record /dev/loop0 --out copy.blktrace.xz -- sh -c 'cp -r src /mnt && sync -f /mnt'
+  flashlane trace record /dev/loop0 --out copy.blktrace.xz -- sh -c \\
+      'cp -r src /mnt && sync -f /mnt'
   flashlane trace record /dev/sda --out sda.msr.gz
-  flashlane trace record --postgres /usr/lib/postgresql/15/bin/postgres --database bench \\
+  flashlane trace record --postgres /usr/lib/postgresql/15/bin/postgres \\
+      --database bench \\
       --out bench.pages.xz -- runuser -u postgres -- pgbench -n -c 10 -T 60 bench
 
 Requires root and the kernel's block tracer (tracefs, CONFIG_BLK_DEV_IO_TRACE). Nothing is
