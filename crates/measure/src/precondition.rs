@@ -4,7 +4,8 @@
 //! First twice the capacity is written sequentially (workload-independent preconditioning), then the workload's own
 //! writes run in rounds until five successive rounds meet the rule for a steady state, or for 25 rounds. A round lasts
 //! a minute of device time, as in the specification, but ends after a quarter of the capacity where that is sooner:
-//! otherwise a simulated or small drive would be overwritten many times in its first round.
+//! otherwise a simulated or small drive would be overwritten many times in its first round. The rounds flush as often as
+//! the workload does: a drive may reach another state, and another rate, if its buffer is emptied after every few writes.
 //!
 //! For a workload that only reads, the writes are random, of its first job's size, over the whole device.
 //!
@@ -134,7 +135,8 @@ pub(crate) fn mixed(
     (Preconditioned { written_bytes: done.get().1, ..Preconditioned::default() }, interruption)
 }
 
-/// Returns the jobs of `workload` that write, without their reads and pauses; a random writer where there are none.
+/// Returns the jobs of `workload` that write, without their reads, pauses and rates but with their flushes; a random
+/// writer where there are none.
 fn own_writes(workload: &Workload, info: &DeviceInfo) -> Vec<Job> {
     let plain = |job: &Job| Job {
         mix: Mix::WRITE,
@@ -143,7 +145,6 @@ fn own_writes(workload: &Workload, info: &DeviceInfo) -> Vec<Job> {
         turns: None,
         accesses: None,
         rate: None,
-        flush_every: None,
         ..job.clone()
     };
     let writing = workload.jobs.iter().filter(|job| job.mix.changes() == Some(Operation::Write));

@@ -44,6 +44,22 @@ fn read_workload_is_preconditioned_with_random_writes() {
 }
 
 #[test]
+fn rounds_flush_as_often_as_the_workload() {
+    let mut device = Scripted::new(8, 1, 10);
+    let result =
+        preconditioned(&mut device, "random-write,size=8k,fsync=4,requests=10,precondition=steady,think=1ms");
+    let done = result.precondition.as_ref().expect("it was requested");
+    assert!(done.is_steady() && done.rounds.len() == 5, "every round is alike: {done:?}");
+    assert_eq!(done.written_bytes, 5 * (16 << 20), "flushes write nothing");
+    let rounds = &device.log[1024..];
+    let flushes = |requests: &[Request]| {
+        requests.iter().filter(|request| request.operation == Operation::Flush).count()
+    };
+    assert_eq!(flushes(&device.log[..1024]), 0, "the workload's jobs do not fill the device");
+    assert_eq!(flushes(&rounds[..5 * (2048 + 512)]), 5 * 512);
+}
+
+#[test]
 fn unsteady_device_is_reported() {
     // A round of 512 writes makes it 5% slower, five rounds 20% and more.
     let mut device = Scripted::new(8, 1, 10).slowing(1.0001);
