@@ -26,14 +26,25 @@ pub(crate) fn compare(
     larger_is_better: bool,
     is_exact: bool,
 ) -> Vec<Option<Compared>> {
+    let count = points.iter().filter(|values| values.iter().any(Option::is_some)).count();
+    compare_among(count, points, larger_is_better, is_exact)
+}
+
+/// Compares points as [`compare`] does; they are some of `count` points, the intervals of all of which hold jointly.
+pub(crate) fn compare_among(
+    count: usize,
+    points: &[Vec<Option<f64>>],
+    larger_is_better: bool,
+    is_exact: bool,
+) -> Vec<Option<Compared>> {
     let means: Vec<Option<f64>> = points.iter().map(|values| mean(values.iter().flatten())).collect();
     let sign = if larger_is_better { -1.0 } else { 1.0 };
     let known = means.iter().enumerate().filter_map(|(at, mean)| Some((at, sign * (*mean)?)));
     // The first of equal ones.
-    let Some((best, _)) = known.clone().min_by(|a, b| a.1.total_cmp(&b.1)) else {
+    let Some((best, _)) = known.min_by(|a, b| a.1.total_cmp(&b.1)) else {
         return vec![None; points.len()];
     };
-    let count = known.count() as f64;
+    let count = count as f64;
     let level = 1.0 - ERROR / (count * (count - 1.0) / 2.0).max(1.0);
     let scale = means[best].unwrap_or(0.0).abs();
     let share = |difference: f64| if scale > 0.0 { difference / scale } else { difference };

@@ -45,7 +45,7 @@ pub fn result_of(about: About, grid: &Grid, outcomes: &[Outcome], y: &Metric) ->
     let mut rows: Vec<PointRow> =
         repetitions.iter().enumerate().map(|(at, all)| point_row(grid, at, all, about.seed)).collect();
     let comparison = comparison(grid, &repetitions, y, about.is_exact, &mut rows);
-    let knees = knees(grid, &rows);
+    let knees = knees(grid, &rows, &repetitions, about.is_exact);
     SweepResult {
         schema: SWEEP_SCHEMA.into(),
         command: about.command.into(),

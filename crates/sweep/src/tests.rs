@@ -450,17 +450,41 @@ fn depth_sweep_has_a_knee() {
     let rising = knees("1..16*2", &[100.0; 5], &depths);
     assert_eq!((rising[0].depth, rising[0].is_at_edge), (16.0, true));
     assert_eq!(knees("1,2", &[100.0; 2], &depths[..2]), []);
-    // Three repetitions. With 1% of noise the knee is at 4; with 20% it may be at any depth from 2 on.
-    let repeated = |noise: f64| {
+    // Three repetitions, whose noise is in the seed (all depths alike) or in each measurement.
+    let repeated = |noise: f64, factors: [[f64; 5]; 3]| {
         let mean_us = [100.0, 100.0, 102.0, 200.0, 400.0];
-        let all: Vec<f64> =
-            [1.0 - noise, 1.0, 1.0 + noise].iter().flat_map(|factor| mean_us.map(|us| us * factor)).collect();
+        let all: Vec<f64> = factors
+            .iter()
+            .flat_map(|factors| mean_us.iter().zip(factors).map(|(us, factor)| us * (1.0 + noise * factor)))
+            .collect();
         let knees = knees("1..16*2", &all, &depths.repeat(3));
         (knees[0].depth, knees[0].range)
     };
-    assert_eq!(repeated(0.001), (4.0, None));
-    let (depth, range) = repeated(0.2);
+    let of_seed = [[-1.0; 5], [0.0; 5], [1.0; 5]];
+    assert_eq!(repeated(0.001, of_seed), (4.0, None));
+    assert_eq!(repeated(0.05, of_seed), (4.0, None), "depths are compared in pairs of one seed");
+    let of_each = [[-1.0, 1.0, 0.0, 0.5, 0.0], [0.0, -1.0, 0.5, -0.5, 1.0], [1.0, 0.0, -0.5, 0.0, -1.0]];
+    assert_eq!(repeated(0.001, of_each), (4.0, None));
+    let (depth, range) = repeated(0.2, of_each);
     assert!(depth == 4.0 && range.is_some_and(|[first, last]| first < 4.0 && last > 4.0), "{range:?}");
+}
+
+#[test]
+fn knee_of_depths_without_difference_is_the_smallest() {
+    let grid = Grid::new(vec!["workload.depth=1,4,16".parse().unwrap()]).unwrap();
+    // Seeds differ by a fifth, depths with the same seed by 0.3% at most.
+    let iops = [[1000.0, 1003.0, 1001.0], [1250.0, 1249.0, 1252.0], [800.0, 802.0, 801.0]];
+    let outcome = |iops: f64| {
+        let mut outcome = measured(1e6 / iops);
+        outcome.measures.iops = Some(iops);
+        outcome
+    };
+    let outcomes: Vec<Outcome> = iops.into_iter().flatten().map(outcome).collect();
+    let result = result_of(about(0), &grid, &outcomes, Metric::named("iops").unwrap());
+    let verdict = result.comparison.as_ref().map(|comparison| comparison.verdict);
+    assert_eq!(verdict, Some(Verdict::NoDifference));
+    let knees: Vec<_> = result.knees.iter().map(|knee| (knee.depth, knee.range)).collect();
+    assert_eq!(knees, [(1.0, None)]);
 }
 
 #[test]
