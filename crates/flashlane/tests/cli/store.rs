@@ -157,6 +157,17 @@ fn backup_is_restored_with_tables_and_files() {
 }
 
 #[test]
+fn import_of_an_empty_file_fails() {
+    let kept = Kept::new("4MiB");
+    let file = kept.file("empty.backup", "");
+    kept.refused(1, "import", &[text(&file)], &["empty.backup' is empty", "nothing is stored"]);
+    refused(1, &["store", "import", "backed(sim:sdf)", text(&file)], &["empty.backup' is empty"]);
+    // A program that has no lines to give is not a failed backup.
+    let piped = command(&["store", "import", &kept.spec, "-"]).stdin(Stdio::null()).output().unwrap();
+    assert!(piped.status.success() && piped.stdout.starts_with(b"0 lines stored"), "{piped:?}");
+}
+
+#[test]
 fn reading_a_store_changes_nothing() {
     let kept = Kept::new("4MiB");
     kept.store("put", &["key", "--value", "value"]);

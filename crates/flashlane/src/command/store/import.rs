@@ -105,6 +105,12 @@ impl Lines {
         Ok(is_backup(&self.buffer))
     }
 
+    /// Whether it is a regular file without bytes; call it after [`Self::is_backup`], since the length that the system
+    /// reports of some files is 0 though they can be read.
+    fn is_empty_file(&self) -> bool {
+        self.length_bytes.is_some() && self.is_at_end && self.read_bytes == 0
+    }
+
     /// Returns what is read and what is not.
     fn into_input(self) -> Input {
         Input { begun: self.buffer, file: self.file, length_bytes: self.length_bytes }
@@ -165,6 +171,11 @@ pub fn import(place: &Place, path: &Path, level: Level, acknowledge: bool) -> Re
         if is_standard_input(path) { "standard input".to_owned() } else { format!("'{}'", path.display()) };
     if lines.is_backup().map_err(Failure::unusable)? {
         return backup::restore(store, lines.into_input(), &name, level);
+    }
+    if lines.is_empty_file() && !is_standard_input(path) {
+        return Err(Failure::failed(anyhow!(
+            "{name} is empty, as a backup is that failed before its first byte; nothing is stored. Standard input (-) may be empty"
+        )));
     }
     let meter = Meter::new(format!("storing the lines of {name}"));
     let mut acknowledged = Acknowledged { is_printed: acknowledge, last: 0 };
