@@ -55,15 +55,21 @@ fn headline(result: &AdviceResult) -> String {
         1 => "Change one setting".into(),
         settings => format!("Change {settings} settings"),
     };
-    match result.withdrawn.len() {
-        0 => format!("{change}."),
-        1 => format!("{change}: one that was predicted to gain measured no gain of 5% and is withdrawn."),
+    let withdrawn = match result.withdrawn.len() {
+        0 => String::new(),
+        1 => ": one that was predicted to gain measured no gain of 5% and is withdrawn".into(),
         withdrawn => {
-            format!(
-                "{change}: {withdrawn} that were predicted to gain measured no gain of 5% and are withdrawn."
-            )
+            format!(": {withdrawn} that were predicted to gain measured no gain of 5% and are withdrawn")
         }
-    }
+    };
+    let noisy = match undecided {
+        0 => String::new(),
+        1 => " Too noisy to tell: one other setting may gain 5% or more; measure again.".into(),
+        undecided => {
+            format!(" Too noisy to tell: {undecided} other settings may gain 5% or more; measure again.")
+        }
+    };
+    format!("{change}{withdrawn}.{noisy}")
 }
 
 /// Names the fastest plan, and the one that was predicted to be if that is another one.
@@ -366,6 +372,23 @@ mod tests {
         let headline = |kept: Vec<KeptRow>| of(&AdviceResult { kept, ..AdviceResult::default() }).headline;
         assert!(headline(vec![kept(true), kept(false)]).starts_with("Too noisy to tell: 1 of 2 settings"));
         assert!(headline(vec![kept(false)]).starts_with("Keep the defaults"));
+        let beside_others = |kept: Vec<KeptRow>| {
+            let setting = WithdrawnRow {
+                name: "size".into(),
+                now: "1".into(),
+                proposed: "8".into(),
+                why: String::new(),
+                effect: effect(2.0, 1.0),
+            };
+            of(&AdviceResult { kept, withdrawn: vec![setting], ..AdviceResult::default() }).headline
+        };
+        let one = beside_others(vec![kept(true), kept(false)]);
+        assert!(one.starts_with("Keep the defaults: one that was predicted"), "{one}");
+        assert!(one.ends_with(
+            "withdrawn. Too noisy to tell: one other setting may gain 5% or more; measure again."
+        ));
+        assert!(beside_others(vec![kept(true); 2]).contains(" 2 other settings may gain"));
+        assert!(!beside_others(vec![kept(false)]).contains("noisy"));
         let unclear = Effect { holds: None, ..effect(8.7, 4.26) };
         assert!(gains(&unclear).ends_with("too wide to tell whether that held"), "{}", gains(&unclear));
     }
