@@ -356,10 +356,12 @@ impl PostgreSql {
         let price = |depth| model.random_page(self.table_pages(), depth).over(scanned).mean;
         let missed = 1.0 - self.cached_share;
         let (alone, deep) = (price(1), price(in_flight));
+        let percent = (100.0 * self.cached_share).round();
+        let cached =
+            if percent > 0.0 { format!("; up to {percent}% are found in memory") } else { String::new() };
         let measured = format!(
-            "a page at random takes {alone:.1} times as long as a scanned one if it is read alone, and {deep:.1} times with {in_flight} in flight; \
-             up to {:.0}% are found in memory",
-            self.cached_share * 100.0
+            "a page at random takes {alone:.1} times as long as a scanned one if it is read alone, and {deep:.1} times with \
+             {in_flight} in flight{cached}"
         );
         let tenths = |price: f64| price * 10.0;
         // To the inside of the prices, so that rounding does not pass the outermost one.
@@ -496,6 +498,18 @@ mod tests {
                 let kept = advice.kept.iter().find(|kept| kept.name == PAGE_COST_NAME).expect("it stays");
                 assert!(kept.why.contains("suits one of these less"), "{}", kept.why);
             }
+        }
+    }
+
+    #[test]
+    fn share_found_in_memory_is_named_unless_it_is_zero() {
+        for (cached, expected) in
+            [(0.9, "8 in flight; up to 90% are found in memory: any"), (0.0, "8 in flight: any")]
+        {
+            let database = PostgreSql::new(15, 1 << 30, cached).expect("possible values");
+            let advice = postgresql(&priced(37.0, 1.3), &database);
+            let kept = advice.kept.iter().find(|kept| kept.name == PAGE_COST_NAME).expect("it stays");
+            assert!(kept.why.contains(expected), "{}", kept.why);
         }
     }
 

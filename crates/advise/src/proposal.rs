@@ -88,9 +88,14 @@ impl Advice {
             return self.proposals.push(proposal);
         }
         let is_undecided = gain.mean >= LEAST_GAIN;
+        // By the two digits that are shown.
+        let effect = match (100.0 * gain.mean).round() {
+            ..100.0 => format!("be slower, {:.2} times as fast", gain.mean),
+            100.0 => "gain nothing, 1.00 times as fast".to_owned(),
+            _ => format!("gain {:.2} times", gain.mean),
+        };
         let why = format!(
-            "{proposed} is predicted to gain {:.2} times (95% interval {:.2} to {:.2}) on {}{}",
-            gain.mean,
+            "{proposed} is predicted to {effect} (95% interval {:.2} to {:.2}) on {}{}",
             gain.low(),
             gain.high(),
             proposal.on,
@@ -207,6 +212,21 @@ mod tests {
             advice.consider(&model(deep, half_width), proposal("2"));
             assert_eq!(advice.kept[0].is_undecided, undecided, "{deep} ± {half_width}");
             assert_eq!(advice.kept[0].why.contains("too much to tell"), undecided);
+        }
+    }
+
+    #[test]
+    fn predicted_loss_is_called_one() {
+        // The time of a page at which both take equally long.
+        let even = 100.0 * proposal("2").gain(&model(100.0, 0.1)).mean;
+        for (times, expected) in [
+            (0.98, "2 is predicted to gain 1.02 times (95%"),
+            (1.001, "2 is predicted to gain nothing, 1.00 times as fast (95%"),
+            (1.01, "2 is predicted to be slower, 0.99 times as fast (95%"),
+        ] {
+            let mut advice = Advice::default();
+            advice.consider(&model(times * even, 0.1), proposal("2"));
+            assert!(advice.kept[0].why.starts_with(expected), "{}", advice.kept[0].why);
         }
     }
 
