@@ -285,10 +285,10 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
             let latencies = percentiles(&point.rate) + &bound_verdict(point, &point.rate);
             text += &format!("{rate}, {latencies}{}", bound_open(point, &point.rate));
         }
-        Some(writes) => text += &written(point, writes),
-    }
-    if point.writes.is_some() && point.p99_bound_ns.is_some() {
-        text += "; no write waits for a flush, as commits do: fsync=1 in the workload measures them";
+        Some(writes) => {
+            text += &written(point, writes);
+            text += "; no write waits for a flush, as commits do: fsync=1 in the workload measures them";
+        }
     }
     text += &point.range_bytes_per_s.map_or_else(String::new, spread);
     if point.more_may_be_better {

@@ -146,6 +146,23 @@ fn bound_is_left_open_while_the_buffer_fills() {
 }
 
 #[test]
+fn writes_without_flushes_are_called_so_once() {
+    let text = |p99_bound_ns, writes| {
+        let point = Recommendation { p99_bound_ns, writes, ..recommendation(rate(3e5)) };
+        of_load("random_write", WRITES, &point).text
+    };
+    let note = "no write waits for a flush, as commits do: fsync=1";
+    let fragmented = Writes { fragmented: Some(rate(4e5)), ..writes() };
+    for writes in [writes(), fragmented] {
+        for p99_bound_ns in [None, Some(1e6)] {
+            let text = text(p99_bound_ns, Some(writes.clone()));
+            assert_eq!(text.matches(note).count(), 1, "{text}");
+        }
+    }
+    assert!(!text(Some(1e6), None).contains("flush"), "reads wait for none");
+}
+
+#[test]
 fn burst_of_unknown_end_is_called_so() {
     let text = |buffer_bytes| {
         let writes = Writes {
