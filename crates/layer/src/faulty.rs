@@ -35,7 +35,13 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 impl Plan for Faults {
+    fn planned(&self, below: &DeviceInfo) -> Result<DeviceInfo, LayerError> {
+        self.check_lane(below)?;
+        Ok(below.clone())
+    }
+
     fn prepare(&self, inner: Stack, _: StateOptions) -> Result<Prepared, LayerError> {
+        self.check_lane(inner.info())?;
         let faults = self.clone();
         Ok(Prepared::new(StateChange::None, move |seed| {
             Ok(match inner {

@@ -1,10 +1,11 @@
 //! The kinds of faults and their rates, as plain data.
 
+use super::ENTRY;
 use crate::error::LayerError;
 use crate::options::{OptionHelp, Options};
 use flashlane_base::units::{parse_count, parse_duration, parse_share, typed_duration};
 use flashlane_base::{Duration, Random};
-use flashlane_device::Operation;
+use flashlane_device::{DeviceInfo, Operation};
 use std::fmt;
 
 /// A kind of fault.
@@ -170,6 +171,20 @@ impl Faults {
             .map(|kind| kind.key)
     }
 
+    /// Checks that `below` has the lane that is stuck.
+    ///
+    /// # Errors
+    /// [`LayerError::Unsuited`] where it has not.
+    pub(super) fn check_lane(&self, below: &DeviceInfo) -> Result<(), LayerError> {
+        let Some((lane, _)) = self.stuck.filter(|&(lane, _)| lane >= below.lanes) else { return Ok(()) };
+        let lanes = match below.lanes {
+            1 => "it has only lane 0".to_owned(),
+            lanes => format!("it has lanes 0 to {}", lanes - 1),
+        };
+        let reason = format!("stuck-lane={lane}: {lanes}");
+        Err(LayerError::Unsuited { layer: ENTRY.name, device: below.name.clone(), reason })
+    }
+
     /// Reads the settings of the layer.
     pub(super) fn parse(options: &Options<'_>) -> Result<Self, LayerError> {
         let mut faults = Self::default();
@@ -184,13 +199,14 @@ impl Faults {
             _ => parse_duration(text).map_err(|error| error.to_string()),
         })?;
         faults.delay = delay.unwrap_or(faults.delay);
-        let lane = options.read("stuck-lane", parse_count)?;
+        let lane = options.read("stuck-lane", |text| {
+            let lane = parse_count(text).map_err(|error| error.to_string())?;
+            u32::try_from(lane).map_err(|_| "no device has so many lanes".to_owned())
+        })?;
         let time = options.read("stuck-for", |text| match lane {
             None => Err("it needs 'stuck-lane', which says where".to_owned()),
             Some(_) => parse_duration(text).map_err(|error| error.to_string()),
         })?;
-        // A lane beyond the device's lanes is never used.
-        let lane = lane.map(|lane| u32::try_from(lane).unwrap_or(u32::MAX));
         faults.stuck = lane.map(|lane| (lane, time.unwrap_or(STUCK)));
         faults.vanish_after = options.read("vanish-after", parse_count)?;
         Ok(faults)

@@ -50,6 +50,23 @@ fn faulty_without_faults_conforms() {
 }
 
 #[test]
+fn stuck_lane_that_the_device_does_not_have_is_refused() {
+    let over = |lane: &str, lanes: u32| {
+        let layer = crate::layer("faulty", &[("stuck-lane".into(), lane.into())])
+            .map_err(|error| error.to_string())?;
+        let info = DeviceInfo { lanes, ..DeviceInfo::new("x", 1 << 20, UNIT) };
+        layer.planned(&info).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(over("43", 44), Ok(()));
+    let refused = over("44", 44).expect_err("the last lane is 43");
+    assert!(refused.ends_with("stuck-lane=44: it has lanes 0 to 43"), "{refused}");
+    assert!(over("1", 1).expect_err("it has one").ends_with("it has only lane 0"));
+    assert!(over("4294967296", 1).expect_err("it is no lane").contains("no device has so many lanes"));
+    let layer = crate::layer("faulty", &[("stuck-lane".into(), "9".into())]).expect("it is a lane");
+    assert!(layer.build(Stack::Data(Box::new(backed())), Seed(1)).is_err(), "the device has one lane");
+}
+
+#[test]
 fn delayed_requests_conform() {
     let faults = Faults::default().late_by(Duration::from_us(3));
     let faults = faults.with(Fault::Delay, Rate::Share(0.3));
