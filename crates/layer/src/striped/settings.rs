@@ -64,7 +64,14 @@ impl Settings {
         let stripe_bytes = options.read("stripe", |given| match parse_bytes(given) {
             Ok(bytes @ STRIPE_BYTES_MIN..=STRIPE_BYTES) if bytes.is_power_of_two() => match halvings(bytes) {
                 halvings if halvings < lanes => Ok(bytes),
-                halvings => Err(format!("such short stripes need more than {halvings} lanes")),
+                halvings => Err(format!(
+                    "stripes of {} need at least {} lanes, as a unit begins one lane further for each halving of {}, which \
+                     tells stripes of different sizes on a device apart; allowed with {lanes} lanes: at least {}",
+                    exact_bytes(bytes),
+                    halvings + 1,
+                    exact_bytes(STRIPE_BYTES),
+                    exact_bytes(STRIPE_BYTES >> (lanes - 1)),
+                )),
             },
             Ok(_) => Err("a stripe has a power of two from 4 KiB to 128 KiB".to_owned()),
             Err(error) => Err(error.to_string()),

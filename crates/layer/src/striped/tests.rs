@@ -128,7 +128,15 @@ fn stripes_are_settings_within_limits() {
     assert_eq!(refusal("11", "32KiB"), None);
     assert_eq!(refusal("2", "64KiB"), None);
     let halves = refusal("2", "32KiB").expect("units would begin as with 128 KiB");
-    assert!(halves.contains("need more than 2 lanes"), "{halves}");
+    assert!(
+        halves.contains("stripes of 32 KiB need at least 3 lanes")
+            && halves.ends_with("allowed with 2 lanes: at least 64 KiB"),
+        "{halves}"
+    );
+    for (stripe, lanes) in [("64KiB", 2), ("32KiB", 3), ("16KiB", 4), ("8KiB", 5), ("4KiB", 6)] {
+        assert_eq!(refusal(&lanes.to_string(), stripe), None);
+        assert!(lanes == 2 || refusal(&(lanes - 1).to_string(), stripe).is_some(), "{stripe}");
+    }
     for size in ["2KiB", "48KiB", "256KiB"] {
         let refusal = refusal("11", size).expect(size);
         assert!(refusal.contains("a power of two from 4 KiB to 128 KiB"), "{refusal}");
