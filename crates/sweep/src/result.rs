@@ -44,8 +44,14 @@ pub fn result_of(about: About, grid: &Grid, outcomes: &[Outcome], y: &Metric) ->
         (0..grid.len()).map(|at| outcomes[at..].iter().step_by(grid.len()).collect()).collect();
     let mut rows: Vec<PointRow> =
         repetitions.iter().enumerate().map(|(at, all)| point_row(grid, at, all, about.seed)).collect();
-    let comparison = comparison(grid, &repetitions, y, about.is_exact, &mut rows);
-    let knees = knees(grid, &rows, &repetitions, about.is_exact);
+    // Measurements that all ended early say little of the points, and nothing of which is best.
+    let is_comparable = outcomes.iter().any(|outcome| outcome.status == PointStatus::Measured);
+    let comparison =
+        is_comparable.then(|| comparison(grid, &repetitions, y, about.is_exact, &mut rows)).flatten();
+    let knees = match is_comparable {
+        true => knees(grid, &rows, &repetitions, about.is_exact),
+        false => Vec::new(),
+    };
     SweepResult {
         schema: SWEEP_SCHEMA.into(),
         command: about.command.into(),

@@ -19,6 +19,9 @@ pub(super) fn summary(result: &SweepResult) -> String {
     if !result.rows.iter().any(has_numbers) {
         return "Nothing was measured.".into();
     }
+    if result.comparison.is_none() && result.count(PointStatus::Measured) == 0 {
+        return without_whole_point(result);
+    }
     let knees: Vec<String> = result.knees.iter().map(knee).collect();
     let differences = result
         .comparison
@@ -29,6 +32,14 @@ pub(super) fn summary(result: &SweepResult) -> String {
     let shows_differences = knees.is_empty() || verdict(result) == Some(Verdict::NoDifference);
     let differences = Some(differences).filter(|text| shows_differences && !text.is_empty());
     [cautions(result), differences.into_iter().collect(), knees].concat().join(" ")
+}
+
+/// Says why no point is named as the best where none was measured to its end.
+fn without_whole_point(result: &SweepResult) -> String {
+    let reason =
+        result.rows.iter().find(|row| row.status == PointStatus::Partial).and_then(|row| row.reason.as_ref());
+    let reason = reason.map_or(String::new(), |reason| format!(" ({reason})"));
+    format!("No point was measured to its end, so that none is named as the best{reason}.")
 }
 
 /// Returns the warnings about points which say that the comparison shows little: GC that never ran has no best policy,
@@ -286,6 +297,15 @@ mod tests {
         assert!(text([false; 3]).contains("; each point was measured once"), "{}", text([false; 3]));
         assert!(text([true, false, true]).contains("; policy=b was measured once"));
         assert!(text([false, false, true]).contains("; 2 of the 3 points were measured once"));
+    }
+
+    #[test]
+    fn sweep_without_a_whole_point_names_no_best_one() {
+        let row = json!({ "point": { "policy": "a" }, "status": "partial", "reason": "a read failed", "mean_ns": 125e3 });
+        assert_eq!(
+            summary(&sweep(&json!([row, row]), &json!([]), &Value::Null)),
+            "No point was measured to its end, so that none is named as the best (a read failed)."
+        );
     }
 
     #[test]
