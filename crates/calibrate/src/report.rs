@@ -3,10 +3,12 @@
 use crate::fit::{Constant, Fit, OPEN};
 use crate::measurement::{Measurement, Quantity};
 use crate::start::Start;
+use flashlane_base::Operation;
 use flashlane_result::Warning;
 use flashlane_result::calibration::{
     CALIBRATION_SCHEMA, CalibrationResult, ConstantRow, CountRow, PredictionRow,
 };
+use flashlane_workload::Job;
 
 /// Converts a fit; `measurements` is the name of their file.
 pub fn result_of(measurements: &str, start: &Start, rows: &[Measurement], fit: &Fit) -> CalibrationResult {
@@ -37,7 +39,7 @@ pub fn result_of(measurements: &str, start: &Start, rows: &[Measurement], fit: &
     }
     let predictions: Vec<PredictionRow> = predictions.collect();
     warnings.extend(about_fitted(&predictions));
-    warnings.extend(about_constants(&fit.constants));
+    warnings.extend(about_constants(&fit.constants, rows, flash.page.0));
     warnings.extend(about_kept_back(&predictions));
     CalibrationResult {
         schema: CALIBRATION_SCHEMA.into(),
@@ -54,41 +56,88 @@ pub fn result_of(measurements: &str, start: &Start, rows: &[Measurement], fit: &
     }
 }
 
-/// Error of the predictions of what was fitted, in the mean, above which the twin is not one of what was measured.
+/// Error of the predictions of what was fitted, of one or in the mean, above which the twin is not one of what was
+/// measured.
 const FITTED_ERROR_MAX: f64 = 0.2;
 
-/// Warns where the twin does not have what it was fitted to, with the measurement that it misses most.
+/// Warns where the twin does not have what it was fitted to, in the mean or one measurement of it, with the measurement
+/// that it misses most.
 fn about_fitted(predictions: &[PredictionRow]) -> Option<Warning> {
     let fitted: Vec<&PredictionRow> = predictions.iter().filter(|row| !row.kept_back).collect();
-    let mean = fitted.iter().map(|row| row.error_share.abs()).sum::<f64>() / fitted.len().max(1) as f64;
+    let error = |row: &&PredictionRow| row.error_share.abs();
+    let mean = fitted.iter().map(error).sum::<f64>() / fitted.len().max(1) as f64;
+    let missed: Vec<&PredictionRow> =
+        fitted.iter().copied().filter(|row| error(row) > FITTED_ERROR_MAX).collect();
     let factor = |row: &PredictionRow| (row.predicted / row.measured).ln().abs();
-    let worst = fitted.into_iter().max_by(|one, other| factor(one).total_cmp(&factor(other)))?;
-    (mean > FITTED_ERROR_MAX).then(|| {
-        let PredictionRow { place, quantity, workload, .. } = worst;
-        let message = format!(
-            "the twin misses what it was fitted to by {:.0}% in the mean, so that it is none of what was measured; most by \
-             {place}, {quantity} of {workload}, of which it predicts {:.2} times what was measured. Check the measurements and \
-             their units, or start from a profile that is more like the drive",
-            mean * 100.0,
-            worst.predicted / worst.measured
-        );
-        Warning::new("fit-misses-measurements", message)
-    })
+    let worst = missed.iter().max_by(|one, other| factor(one).total_cmp(&factor(other)))?;
+    let PredictionRow { place, quantity, workload, .. } = worst;
+    let what = match mean > FITTED_ERROR_MAX {
+        true => format!(
+            "the twin misses what it was fitted to by {:.0}% in the mean, so that it is none of what was measured; most by",
+            mean * 100.0
+        ),
+        false => format!(
+            "the twin misses {} of the {} measurements that it was fitted to by more than {:.0}%; most by",
+            missed.len(),
+            fitted.len(),
+            FITTED_ERROR_MAX * 100.0
+        ),
+    };
+    let message = format!(
+        "{what} {place}, {quantity} of {workload}, of which it predicts {:.2} times what was measured. Check the measurements \
+         and their units, or start from a profile that is more like the drive",
+        worst.predicted / worst.measured
+    );
+    Some(Warning::new("fit-misses-measurements", message))
 }
 
-/// Warns where no constant follows from the measurements, with what would be missing for that.
-fn about_constants(constants: &[Constant]) -> Option<Warning> {
+/// Warns where no constant follows from the measurements, with what would be missing for that. `page_bytes` is the
+/// flash page of the start.
+fn about_constants(constants: &[Constant], rows: &[Measurement], page_bytes: u64) -> Option<Warning> {
     let is_fixed = |constant: &Constant| constant.error.is_some_and(|error| error < OPEN);
     let unused = constants.iter().filter(|constant| constant.error.is_none()).count();
     (!constants.iter().any(is_fixed)).then(|| {
+        let advice = match &missing(rows, page_bytes)[..] {
+            [] => "More measurements are needed, of other sizes and with other numbers of requests in flight, or a start that \
+                   is more like the drive"
+                .to_owned(),
+            [all @ .., last] if !all.is_empty() => format!("Missing are {} and {last}", all.join(", ")),
+            [all @ ..] => format!("Missing are {}", all.concat()),
+        };
         let message = format!(
-            "no constant follows from the measurements: they leave {} open, and {unused} have no effect on them. Missing are \
-             means of reads and writes of a page at depth 1, rates with many requests in flight, and bandwidths of \
-             large requests",
+            "no constant follows from the measurements: they leave {} open, and {unused} have no effect on them. {advice}",
             constants.len() - unused
         );
         Warning::new("nothing-follows", message)
     })
+}
+
+/// Requests in flight from which they are many.
+const MANY_IN_FLIGHT: u32 = 8;
+/// Bytes from which a request is large.
+const LARGE_BYTES: u64 = 64 << 10;
+
+/// Names the kinds of measurements that tell constants apart and are not among `rows`.
+fn missing(rows: &[Measurement], page_bytes: u64) -> Vec<&'static str> {
+    let has = |of: &dyn Fn(&Job) -> bool, quantities: &dyn Fn(Quantity) -> bool| {
+        rows.iter().any(|row| quantities(row.quantity) && row.workload.jobs.iter().any(of))
+    };
+    // With one request in flight a mean and a rate are one number.
+    let any = |_| true;
+    let throughput = |quantity| matches!(quantity, Quantity::Rate | Quantity::Bandwidth);
+    let alone = |job: &Job| job.depth == 1 && job.size_bytes <= page_bytes;
+    [
+        ("means of reads of a page at depth 1", has(&|job| alone(job) && job.mix.reads > 0.0, &any)),
+        (
+            "means of writes of a page at depth 1",
+            has(&|job| alone(job) && job.mix.reads < 1.0 && job.mix.others == Operation::Write, &any),
+        ),
+        ("rates with many requests in flight", has(&|job| job.depth >= MANY_IN_FLIGHT, &throughput)),
+        ("bandwidths of large requests", has(&|job| job.size_bytes >= LARGE_BYTES, &throughput)),
+    ]
+    .into_iter()
+    .filter_map(|(name, is_there)| (!is_there).then_some(name))
+    .collect()
 }
 
 /// Error of the predictions kept back, in the mean, above which the fit is doubted. Published simulators of SSDs are

@@ -2,7 +2,7 @@
 
 use crate::contradictions::contradictions;
 use crate::predict::Workloads;
-use crate::{Measurement, Options, Quantity, Start, calibrate, read, result_of};
+use crate::{Fit, Measurement, Options, Quantity, Start, calibrate, read, result_of};
 use flashlane_base::Seed;
 use flashlane_sim::profile::PROFILES;
 
@@ -144,10 +144,39 @@ fn fit_from_which_nothing_follows_is_warned_of() {
     let message = of(trims, "nothing-follows").expect("no constant is fixed");
     assert!(message.contains("at depth 1") && message.contains("bandwidths"), "{message}");
     assert_eq!(of(trims, "fit-misses-measurements"), None);
+    // Only what the file does not have is missing.
+    let also = |lines: &str| of(&format!("{trims}{lines}"), "nothing-follows").unwrap_or_default();
+    let trim = "\"random-trim,size=128KiB,depth=32\",bandwidth,2GB/s\n";
+    assert!(also(trim).ends_with(
+        "Missing are means of reads of a page at depth 1 and means of writes of a page at depth 1"
+    ));
     // No drive does both.
     let reads = "\"random-read,size=4k,depth=1\",mean,70us\n\"random-read,size=4k,depth=4\",rate,1/s\n";
     let message = of(reads, "fit-misses-measurements").expect("the twin has other rates");
     assert!(message.contains("line 3, rate of random-read") && message.contains("units"), "{message}");
+}
+
+#[test]
+fn missed_measurement_is_named_beside_hits() {
+    let text: String =
+        (0..9).map(|nth| format!("\"random-read,size=4k,depth={}\",mean,100us\n", nth + 1)).collect();
+    let rows = read(&format!("workload,quantity,value\n{text}")).expect("it is valid");
+    let of = |last: f64| {
+        let fit = Fit {
+            predicted: (0..9).map(|nth| if nth == 8 { last } else { 1e5 }).collect(),
+            kept_back: vec![false; 9],
+            constants: Vec::new(),
+            counts: Vec::new(),
+            tried: 0,
+        };
+        let warnings = result_of("drive.csv", &start(), &rows, &fit).warnings;
+        warnings.into_iter().find(|warning| warning.code.name() == "fit-misses-measurements")
+    };
+    assert_eq!(of(1.19e5), None);
+    let message = of(1.3e5).expect("one is missed by 30%").message;
+    assert!(message.contains("1 of the 9 measurements") && message.contains("line 10, mean"), "{message}");
+    let message = of(4e5).expect("the mean is missed").message;
+    assert!(message.contains("by 33% in the mean"), "{message}");
 }
 
 #[test]
