@@ -268,14 +268,20 @@ fn slowdown_needed(latency: Duration, late: Duration) -> Option<u32> {
 /// Warns of the end of a file that is no whole unit of requests, which clients do not see.
 fn warn_of_tail(target: &Target, export: &Export) {
     let length_bytes = target.path().and_then(|path| path.metadata().ok()).map_or(0, |file| file.len());
-    let tail_bytes = length_bytes.saturating_sub(export.size_bytes);
-    if tail_bytes > 0 {
+    if let Some(tail_bytes) = unaligned_tail_bytes(length_bytes, export) {
         notify(&format!(
             "warning: the last {} of '{target}' are not served: its length is no multiple of {}, the unit of its requests",
             exact_bytes(tail_bytes),
             exact_bytes(export.unit_bytes)
         ));
     }
+}
+
+/// Returns the bytes of a file behind its last whole unit of requests; `None` where there are none, and where layers
+/// keep a part of the file, so that its length is not that of the device.
+fn unaligned_tail_bytes(length_bytes: u64, export: &Export) -> Option<u64> {
+    let tail_bytes = length_bytes % export.unit_bytes;
+    (tail_bytes > 0 && length_bytes - tail_bytes == export.size_bytes).then_some(tail_bytes)
 }
 
 fn open(target: &Target, options: &DeviceOptions) -> Result<Box<dyn DataDevice>, Failure> {
@@ -311,6 +317,19 @@ mod tests {
         let needed =
             |latency_us, late_us| slowdown_needed(Duration::from_us(latency_us), Duration::from_us(late_us));
         assert_eq!((needed(100, 9), needed(100, 25), needed(50, 25)), (None, Some(3), Some(6)));
+    }
+
+    #[test]
+    fn room_that_a_layer_keeps_is_no_unaligned_tail() {
+        let tail = |length_bytes: u64, size_bytes: u64| {
+            let description = String::new();
+            let export = Export { size_bytes, unit_bytes: 512, is_read_only: false, description };
+            unaligned_tail_bytes(length_bytes, &export)
+        };
+        assert_eq!(tail(10_240, 10_240), None);
+        assert_eq!(tail(10_340, 10_240), Some(100));
+        // `replicated` keeps room for copies.
+        assert_eq!((tail(10_240, 8_192), tail(10_340, 8_192)), (None, None));
     }
 
     #[test]
