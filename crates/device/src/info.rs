@@ -34,6 +34,8 @@ pub struct DeviceInfo {
     pub read_only: bool,
     /// Known only for simulated drives with a translation layer.
     pub over_provisioning: Option<OverProvisioning>,
+    /// Drains of a simulated drive's write buffer that are too few to fill a program.
+    pub programs_in_parts: Option<ProgramsInParts>,
     /// Whether a simulated drive starts full or fragmented.
     pub begins_written: bool,
     /// Limits of zones, where erase units are zones that take the operations of zones.
@@ -63,6 +65,24 @@ pub struct FreeOutOfReach {
     pub most_share: f64,
 }
 
+/// A write buffer that drains fewer mapping units to a die at a time than a program of the die takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgramsInParts {
+    /// Mapping units that drain at once, for each die.
+    pub drained_units: u32,
+    /// Mapping units that a plane programs at once.
+    pub plane_units: u32,
+    /// Planes of a die that are programmed together.
+    pub planes: u32,
+}
+
+impl ProgramsInParts {
+    /// Returns the mapping units that a program of all these planes takes.
+    pub fn program_units(&self) -> u32 {
+        self.plane_units * self.planes
+    }
+}
+
 /// A change of over-provisioning by settings of one of the flash and the capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OverProvisioningChange {
@@ -90,6 +110,7 @@ impl DeviceInfo {
             simulated: false,
             read_only: false,
             over_provisioning: None,
+            programs_in_parts: None,
             begins_written: false,
             zones: None,
             address_map: 0,

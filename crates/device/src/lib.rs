@@ -22,7 +22,7 @@ pub use buffer::{Buffer, DataDevice};
 pub use counters::Counters;
 pub use device::{AtRisk, Device, Readiness};
 pub use flashlane_base::Operation;
-pub use info::{DeviceInfo, FreeOutOfReach, OverProvisioning, OverProvisioningChange};
+pub use info::{DeviceInfo, FreeOutOfReach, OverProvisioning, OverProvisioningChange, ProgramsInParts};
 pub use lanes::{Interleaved, OneLane};
 pub use null::NullDevice;
 pub use power::PowerCurve;

@@ -8,12 +8,12 @@ use crate::replay::Backlog;
 use crate::statistics::steady_state::Window;
 use crate::{Interruption, JobRun, Misread, Preconditioned, Refusal, Run};
 pub use flash::{
-    Load, about_flash, about_free_blocks, about_over_provisioning, about_settings, is_filling_buffer,
-    is_notable_in_buffer, never_written_share,
+    Load, about_drains, about_flash, about_free_blocks, about_over_provisioning, about_settings,
+    is_filling_buffer, is_notable_in_buffer, never_written_share,
 };
 use flashlane_base::units::exact_bytes;
 use flashlane_base::{BEYOND, Duration, requests_needed};
-use flashlane_device::OverProvisioningChange;
+use flashlane_device::{OverProvisioningChange, ProgramsInParts};
 use load::overloaded;
 
 /// A warning about a result.
@@ -156,6 +156,12 @@ pub enum Doubt {
         wanted_share: f64,
         /// Most that can be free.
         most_share: f64,
+    },
+    /// The write buffer drains fewer mapping units to a die at a time than a program of the die takes.
+    #[error("{}", flash::why_in_parts(drains))]
+    ProgramsInParts {
+        /// What drains, and what a program takes.
+        drains: ProgramsInParts,
     },
     /// Paced GC moved many pages on planes with less free space than it keeps.
     #[error(
@@ -354,6 +360,7 @@ impl Doubt {
             Self::NotWritten { .. } => "not-written",
             Self::OverProvisioningChanged { .. } => "over-provisioning-changed",
             Self::FreeOutOfReach { .. } => "free-out-of-reach",
+            Self::ProgramsInParts { .. } => "programs-in-parts",
             Self::NothingCleaned { .. } => "nothing-cleaned",
             Self::NotPaced { .. } => "not-paced",
             Self::LeftInBuffer { .. } => "left-in-buffer",

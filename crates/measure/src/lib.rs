@@ -24,8 +24,8 @@ mod verify;
 
 pub use closed_loop::closed_loop;
 pub use doubt::{
-    Doubt, Load, Throughput, about_flash, about_free_blocks, about_over_provisioning, about_settings,
-    is_filling_buffer, is_notable_in_buffer, never_written_share,
+    Doubt, Load, Throughput, about_drains, about_flash, about_free_blocks, about_over_provisioning,
+    about_settings, is_filling_buffer, is_notable_in_buffer, never_written_share,
 };
 pub use energy::Power;
 pub use error::{Interruption, MeasureError};

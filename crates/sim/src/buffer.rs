@@ -44,7 +44,7 @@ pub(crate) use drain_load::{DrainCause, DrainCounters};
 use drain_queue::DrainQueue;
 use epochs::FlushEpochs;
 use flashlane_base::{Duration, Instant, Seed};
-use flashlane_device::PlacementHandle;
+use flashlane_device::{PlacementHandle, ProgramsInParts};
 use flashlane_policy::buffer::{Pad, Page, PageUse, Queues, Replacement, Shape};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -131,6 +131,24 @@ pub(crate) fn longest_unit_time(config: &DriveConfig, geometry: &Geometry) -> Du
     let array = timing.slowest();
     let noise = Duration::from_ns((array.as_ns() as f64 * config.flash.noise.0).ceil() as u64);
     array + noise + timing.bus(geometry.unit_bytes) * 2
+}
+
+impl DriveConfig {
+    /// `buffer.drain_per_die`, where it is less than a program of a die takes. `None` without a buffer, and where units
+    /// drain in batches.
+    ///
+    /// # Panics
+    /// Where the profile is not validated.
+    pub fn programs_in_parts(&self) -> Option<ProgramsInParts> {
+        let buffer = self.buffer.as_ref().filter(|buffer| buffer.batch_pages_per_package.is_none())?;
+        let geometry = Geometry::new(self);
+        let drains = ProgramsInParts {
+            drained_units: buffer.drain_per_die,
+            plane_units: geometry.units_per_program,
+            planes: if self.flash.multi_plane { geometry.planes_per_die } else { 1 },
+        };
+        (drains.drained_units < drains.program_units()).then_some(drains)
+    }
 }
 
 impl WriteBuffer {

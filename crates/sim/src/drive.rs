@@ -374,6 +374,7 @@ fn info(config: &DriveConfig) -> DeviceInfo {
         placement_handles: config.handle_count(),
         simulated: true,
         over_provisioning: config.reserve(),
+        programs_in_parts: config.programs_in_parts(),
         begins_written: config.initial.state != InitialState::Fresh,
         ..DeviceInfo::new(format!("sim:{}", config.name), config.capacity.0, config.sector.0)
     }

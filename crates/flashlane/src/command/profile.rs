@@ -6,7 +6,7 @@ use crate::output::{json, print};
 use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
 use flashlane_device::spec::Spec;
-use flashlane_measure::{about_free_blocks, about_over_provisioning};
+use flashlane_measure::{about_drains, about_free_blocks, about_over_provisioning};
 use flashlane_open::{config_named, profile_text};
 use flashlane_policy::Policies;
 use flashlane_report::csv_line;
@@ -290,6 +290,7 @@ fn summary(drive: &DriveConfig) -> String {
     let doubts = [
         reserve.and_then(|flash| about_over_provisioning(drive.capacity.0, flash)),
         reserve.and_then(about_free_blocks),
+        drive.programs_in_parts().map(about_drains),
     ];
     for doubt in doubts.into_iter().flatten() {
         let _ = write!(text, "; {doubt}");

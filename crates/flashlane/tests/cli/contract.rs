@@ -437,6 +437,22 @@ fn free_blocks_out_of_reach_are_a_warning() {
 }
 
 #[test]
+fn programs_in_parts_are_a_warning() {
+    let settings = "nvme-tlc,buffer.drain_per_die=2";
+    let expected = "less than the 16 mapping units that a program of a die takes (4 on each of 4 planes), so that pages are \
+                    programmed in parts";
+    assert!(done(&["profile", "check", settings]).contains(expected));
+    assert!(!done(&["profile", "check", "nvme-tlc,buffer.drain_per_die=16"]).contains("drain_per_die of"));
+    let warned = |workload: &str| {
+        let result = json(&["run", &format!("sim:{settings},buffer.size=1MiB"), workload]);
+        let warnings = result["warnings"].as_array().unwrap();
+        warnings.iter().any(|warning| warning["code"] == "programs-in-parts")
+    };
+    assert!(warned("sequential-write,size=1MiB,requests=20"));
+    assert!(!warned("random-read,requests=1k"), "nothing was programmed");
+}
+
+#[test]
 fn pipes_get_no_colour() {
     for arguments in [&["--help"][..], &["run", "sim:ssd-s", "random-read,requests=1k"], &["run"]] {
         let ended = flashlane(arguments);

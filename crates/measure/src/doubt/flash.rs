@@ -2,7 +2,9 @@
 
 use super::Doubt;
 use flashlane_base::units::format_bytes;
-use flashlane_device::{Counters, DeviceInfo, FreeOutOfReach, OverProvisioning, OverProvisioningChange};
+use flashlane_device::{
+    Counters, DeviceInfo, FreeOutOfReach, OverProvisioning, OverProvisioningChange, ProgramsInParts,
+};
 
 /// Where the requests of a measurement come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,7 @@ pub fn about_flash(info: &DeviceInfo, counters: &Counters, load: Load) -> Vec<Do
     [
         about_settings(info),
         info.over_provisioning.and_then(about_free_blocks),
+        info.programs_in_parts.filter(|_| has_drained(counters)).map(about_drains),
         not_written(counters),
         cleaned,
         not_paced(counters),
@@ -52,6 +55,33 @@ pub fn about_over_provisioning(capacity_bytes: u64, flash: OverProvisioning) -> 
 pub fn about_free_blocks(flash: OverProvisioning) -> Option<Doubt> {
     let FreeOutOfReach { wanted_share, most_share } = flash.out_of_reach?;
     Some(Doubt::FreeOutOfReach { wanted_share, most_share })
+}
+
+/// Reports a write buffer that drains fewer mapping units at a time than a program takes.
+pub fn about_drains(drains: ProgramsInParts) -> Doubt {
+    Doubt::ProgramsInParts { drains }
+}
+
+/// Returns whether any page left the write buffer.
+fn has_drained(counters: &Counters) -> bool {
+    counters.get("buffer_pages_drained").is_some_and(|pages| pages > 0)
+}
+
+/// Formats what drains, what a program takes, and the setting that fills one.
+pub(super) fn why_in_parts(drains: &ProgramsInParts) -> String {
+    let &ProgramsInParts { drained_units, plane_units, planes } = drains;
+    let needed = drains.program_units();
+    let planes_of_die = if planes > 1 { format!(" on each of {planes} planes") } else { String::new() };
+    let consequence = match plane_units {
+        1 => "planes are left out of programs",
+        _ if drained_units < plane_units => "pages are programmed in parts, and each of them several times",
+        _ => "pages are programmed in parts, or planes are left out of programs",
+    };
+    format!(
+        "buffer.drain_per_die of {drained_units} is less than the {needed} mapping units that a program of a die takes \
+         ({plane_units}{planes_of_die}), so that {consequence}, and sustained writes are slower than the flash; set \
+         buffer.drain_per_die to {needed} or more"
+    )
 }
 
 /// Formats the change, and the settings that undo or confirm it.

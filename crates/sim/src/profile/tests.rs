@@ -573,3 +573,15 @@ fn free_blocks_beyond_the_reserve_are_reported() {
     assert_eq!(reported(&format!("{:.3}%", most * 100.0)), None);
     assert!(reported(&format!("{:.3}%", most * 100.0 + 1.0)).is_some());
 }
+
+#[test]
+fn drains_of_less_than_a_program_are_reported() {
+    let reported = |settings: &[(&str, &str)]| drive("nvme-tlc", settings).unwrap().programs_in_parts();
+    let program_units = |settings: &[(&str, &str)]| reported(settings).map(|drains| drains.program_units());
+    assert_eq!(program_units(&[("buffer.drain_per_die", "15")]), Some(16));
+    assert_eq!(program_units(&[("buffer.drain_per_die", "16")]), None);
+    let one_plane = ("flash.multi_plane", "false");
+    assert_eq!(program_units(&[one_plane, ("buffer.drain_per_die", "3")]), Some(4));
+    assert_eq!(program_units(&[one_plane, ("buffer.drain_per_die", "4")]), None);
+    assert_eq!(program_units(&[("buffer.policy", "none")]), None);
+}
