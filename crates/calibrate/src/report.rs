@@ -102,7 +102,7 @@ fn about_constants(constants: &[Constant], rows: &[Measurement], page_bytes: u64
                    is more like the drive"
                 .to_owned(),
             [all @ .., last] if !all.is_empty() => format!("Missing are {} and {last}", all.join(", ")),
-            [all @ ..] => format!("Missing are {}", all.concat()),
+            all => format!("Missing are {}", all.concat()),
         };
         let message = format!(
             "no constant follows from the measurements: they leave {} open, and {unused} have no effect on them. {advice}",
