@@ -4,8 +4,9 @@
 //! First twice the capacity is written sequentially (workload-independent preconditioning), then the workload's own
 //! writes run in rounds until five successive rounds meet the rule for a steady state, or for 25 rounds. A round lasts
 //! a minute of device time, as in the specification, but ends after a quarter of the capacity where that is sooner:
-//! otherwise a simulated or small drive would be overwritten many times in its first round. The rounds flush as often as
-//! the workload does: a drive may reach another state, and another rate, if its buffer is emptied after every few writes.
+//! otherwise a simulated or small drive would be overwritten many times in its first round. The rounds flush as often
+//! as the workload does: a drive may reach another state, and another rate, if its buffer is emptied after every few
+//! writes.
 //!
 //! For a workload that only reads, the writes are random, of its first job's size, over the whole device.
 //!

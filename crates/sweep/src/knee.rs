@@ -2,11 +2,11 @@
 //!
 //! It is the smallest depth whose throughput is at least 95% of the highest measured, or does not differ from it, for
 //! each combination of the other keys. Where that is the largest depth measured, there is no knee yet: more may be
-//! better. Depths are compared with the best one as points are (module `compare`): in pairs of repetitions with the same
-//! seed, at the level of all points. Where the intervals of the differences leave open which depth it is, the result
-//! says between which it lies. (Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer
-//! communications", ICC 1979, takes the largest quotient of throughput and latency; on a drive with many channels that
-//! depth gives far too little throughput.)
+//! better. Depths are compared with the best one as points are (module `compare`): in pairs of repetitions with the
+//! same seed, at the level of all points. Where the intervals of the differences leave open which depth it is, the
+//! result says between which it lies. (Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in
+//! computer communications", ICC 1979, takes the largest quotient of throughput and latency; on a drive with many
+//! channels that depth gives far too little throughput.)
 
 use crate::compare::compare_among;
 use crate::grid::{DEPTHS, Grid, SEED};
@@ -26,8 +26,8 @@ struct Depth<'a> {
     iops: Vec<Option<f64>>,
 }
 
-/// Returns the knees of a sweep over a depth; empty where no depth is swept, or too few were measured. `repetitions` are
-/// the outcomes of each row, which are not random with `is_exact`.
+/// Returns the knees of a sweep over a depth; empty where no depth is swept, or too few were measured. `repetitions`
+/// are the outcomes of each row, which are not random with `is_exact`.
 pub(crate) fn knees(
     grid: &Grid,
     rows: &[PointRow],
