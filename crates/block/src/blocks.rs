@@ -3,7 +3,7 @@
 //! # From `put` to the device
 //! ```text
 //! Blocks::put             refuses it, or finds a lane (admit_put; the first one erases leftovers: waiting::prepare_for_writes;
-//!                         where units are damaged it waits for a superblock: waiting::record_id_gap)
+//!                         where ids have a gap it waits for a superblock: waiting::record_id_gap)
 //! Engine::put             block table: start_put; sequence number and checksums
 //! Engine::queue_write     Scheduler::queue_write (lane queue), dispatch
 //! Scheduler::dispatch     submit_write: least_worn unit; header and footer; Port::submit; if accepted, unit table: start_write
@@ -20,7 +20,7 @@
 //!                         one recorded is not above it; unit table: delete, which queues the unit, or where gets read
 //!                         the block lets them end first
 //!   … the last get ends: Engine::handle_read, unit table: last_reader_left; Engine::step dispatches the lane …
-//!   … the superblock is written: Engine::enter_written, superblock_copy_ended, which dispatches every lane …
+//!   … the last copy of the superblock is written: Engine::enter_written, superblock_copy_ended, which dispatches every lane …
 //! Scheduler::dispatch     when the lane is idle, or short of erased units, or a write finds none: submit_erase, of the
 //!                         first unit without stale copies whose id is recorded; Port::submit; unit table: start_erase
 //!   … the device erases …

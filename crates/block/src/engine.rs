@@ -3,9 +3,9 @@
 //! It knows which block an operation is for; the scheduler below knows when its request goes to the device and what
 //! becomes of the unit. What changes a unit without a request is the engine's: a block is deleted or replaced, its last
 //! reader leaves, a damaged unit or a leftover is given up. Every function that accepts an operation dispatches its
-//! lane; for what the handlers of ended operations queue, `step` and `dispatch` do; leftovers are not dispatched
-//! ([`queue_leftover`](Engine::queue_leftover), [`erase_next`](Engine::erase_next)). The parts keep their own
-//! invariants; `blocks` lists those that join them.
+//! lane; for what the handlers of ended operations queue, they do, or `step` and `dispatch`; leftovers are not
+//! dispatched ([`queue_leftover`](Engine::queue_leftover), [`erase_next`](Engine::erase_next)). The parts keep their
+//! own invariants; `blocks` lists those that join them.
 
 mod ending;
 

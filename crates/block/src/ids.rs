@@ -2,9 +2,9 @@
 //!
 //! Invariants:
 //! - [`IdAllocator::next`] is above every id that was ever given out, accepted by a put or found on the device.
-//! - Where units are damaged, ids that they held are unknown. Opening then adds a gap, and no block may be put before a
-//!   superblock records `next` as it was after the gap (`pending_floor`): the next opening would add its gap to the
-//!   same number, and give the same ids out again.
+//! - Where units are damaged, or no superblock is found, ids that were given out are unknown. Opening then adds a gap,
+//!   and no block may be put before a superblock records `next` as it was after the gap (`pending_floor`): the next
+//!   opening would add its gap to the same number, and give the same ids out again.
 //! - A put may choose an id up to [`CHOSEN_ID_MAX`], or one below the next fresh one, so that fresh ids are always left
 //!   above those that were chosen. A device that an earlier version wrote may hold a chosen id above, up to
 //!   [`ID_MAX`](crate::ID_MAX); where none is left above it, fresh ids are used up.
@@ -17,7 +17,7 @@ use crate::header::{ID_MAX, SEQUENCE_MAX};
 
 /// The highest id that a put may choose: half of all ids are left for fresh ones above it.
 pub const CHOSEN_ID_MAX: u64 = (1 << 63) - 1;
-/// Gap added to sequence numbers at each opening, and to ids where units are damaged: more than can be used between two
+/// Gap added to sequence numbers at each opening, and to ids where some are unknown: more than can be used between two
 /// openings.
 const GAP: u64 = 1 << 32;
 

@@ -7,8 +7,9 @@ pub enum Placement {
     /// room where that one is full.
     RoundRobin,
     /// The lane with the least load, which the paper leaves to future work (sdf14, sections 2.4 and 3.3.1): all lanes
-    /// are busy as soon as there are as many requests as lanes. Of lanes with the same load the one with the fewest
-    /// blocks: gets go where their blocks are, so an uneven spread would slow them for as long as the blocks live.
+    /// are busy as soon as there are as many requests as lanes. Of lanes with the same load one that has an erased
+    /// unit, and of those the one with the fewest blocks: gets go where their blocks are, so an uneven spread would
+    /// slow them for as long as the blocks live.
     #[default]
     LeastLoaded,
 }

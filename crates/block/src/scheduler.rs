@@ -1,8 +1,9 @@
 //! The scheduler: which request of a lane goes to the device next, and what its completion makes of the unit.
 //!
-//! On a lane reads go first, long ones one or few at once (`lane`); then writes, as many at a time as the options say;
-//! erases when the lane has nothing else to do, when it has fewer erased units than the reserve, or when a write finds
-//! none. All of it is decided when an operation is queued or a request completes: there is no other clock.
+//! On a lane reads go first, long ones one or few at once (`lane`); then, where no read is in flight and it has fewer
+//! erased units than the reserve, an erase; then writes, as many at a time as the options say, which may erase where
+//! they find no unit; other erases when the lane has nothing else to do. All of it is decided when an operation is
+//! queued or a request completes: there is no other clock.
 //!
 //! Invariants:
 //! - The scheduler changes the state of a unit when the device has accepted or refused a request for it, and when the

@@ -9,7 +9,7 @@
 //!   ([`units_needed`](SuperblockStore::units_needed)).
 //!
 //! The superblock changes rarely: when the block with the highest id is deleted (after a power cut its header would no
-//! longer show that the id was given out), when ids have a gap since units are damaged, and when a unit failed that the
+//! longer show that the id was given out), when ids have a gap since some are unknown, and when a unit failed that the
 //! device does not report as bad. The copies lie in different thirds of the device where units are erased there.
 
 use crate::error::PutFailure;

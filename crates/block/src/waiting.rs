@@ -63,7 +63,7 @@ pub(crate) fn prepare_for_writes<D: DataDevice>(engine: &mut Engine<D>) {
     engine.become_ready();
 }
 
-/// Returns whether the superblock records the gap above the ids of damaged units. Writes one if it does not and one can
+/// Returns whether the superblock records the gap above the ids that are unknown. Writes one if it does not and one can
 /// be written.
 pub(crate) fn record_id_gap<D: DataDevice>(engine: &mut Engine<D>) -> bool {
     let floor = engine.ids().pending_floor();

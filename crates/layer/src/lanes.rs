@@ -19,10 +19,10 @@
 //! device     submit_with
 //! requests   accept: check it, then (`pending` has the requests in flight)
 //!              forward: submit its data to the device below, or
-//!              the first write to a unit whose old content is known: hold its data;
-//! content        compare the old bytes, where they are checked; the record loses its checksum
-//! device     reap, after all completions ─>
-//! records        write_sectors ─> sector_ended
+//! content        begin_first_write, to a unit whose old content is known: hold its data; compare the old bytes, where
+//!                they are checked and were not yet (…); the record loses its checksum
+//! records        write_sectors, at once where nothing was compared, else from reap after all completions …
+//!                sector_ended
 //! content        write_held ─> requests: forward
 //! device     reap ─> requests: request_below_ended, when the data is durable
 //! table      the record of the unit changes, its sector is due

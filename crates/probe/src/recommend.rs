@@ -1,4 +1,4 @@
-//! The stages that end in a recommendation: random reads, scans, random writes.
+//! The two stages that end in recommendations: reads (random ones and scans) and random writes.
 
 use crate::advice_text;
 use crate::area::{Area, MeasuredArea};

@@ -344,9 +344,9 @@ pub struct ProbeResult {
     pub partial: Option<String>,
     /// Root seed of the probe.
     pub seed: u64,
-    /// Requests to the drive.
+    /// Requests to the drive, and to the one full of data.
     pub requests: u64,
-    /// Device time in seconds.
+    /// Device time in seconds, without that of the drive full of data.
     pub elapsed_s: f64,
     /// The stages of the probe, in order.
     pub stages: Vec<String>,

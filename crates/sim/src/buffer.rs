@@ -66,7 +66,7 @@ pub(crate) struct Unflushed {
 pub(crate) enum Admission {
     /// As one more unit to be programmed.
     New,
-    /// Into the dirty version that was there.
+    /// Into the version that was there, whose program had not begun.
     Absorbed,
     /// Not at all: every slot is taken.
     Full,

@@ -23,7 +23,7 @@ pub(super) enum Purpose {
     Sector { sector: u64, is_background: bool },
     /// A damaged superblock.
     Superblock,
-    /// Zeros over the head of a unit with foreign data, before its erase.
+    /// Zeros over the head of a unit that is foreign, cannot be read or is given up, before its erase.
     Head(Pending),
     /// A part of a unit's content, before its first write or its erase.
     Content(ContentRead),

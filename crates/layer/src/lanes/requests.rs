@@ -119,7 +119,8 @@ impl<D: DataDevice> Lanes<D> {
         );
     }
 
-    /// Begins the erase of a unit with foreign data by clearing its head, so that it is not found again.
+    /// Begins the erase of a unit whose head is foreign, cannot be read or is given up by clearing its head, so that it
+    /// is not found again.
     fn clear_head(
         &mut self,
         pending: Pending,

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! Drive::submit           Kernel::check, Kernel::accept
-//!   … the host's submission cost; with `[queues]` the wait in one of them; without either, at once …
+//!   … the host's submission cost; with `[queues]` the wait in one of them; without either, from submit …
 //! Drive::fetched          start_or_wait_for_link (may wait for the link: … transfer_ended), start_command (may wait for
 //!                         the read/write lock: … unlock), start_write ─> LinkTransfers::transfer_in
 //!   … the command and its data cross the link …
 //! Drive::transfer_ended   data_received ─> WritePath::data_arrived, which goes one of two ways:
 //! into the buffer         admit (may wait for room; Translation::assign chooses planes), start_acknowledgement, and
-//!                         drain: WriteBuffer::start_next_drain, then write_unit of each unit that it returns; again
-//!                         when one is on flash, at a flush, and when the host is idle
+//!                         drain: WriteBuffer::start_next_drain, then write_unit of each unit that it returns and that
+//!                         is wanted; again when one is on flash, at a flush, and when the host is idle
 //!   … the firmware's latency …
 //! Drive::buffer_latency_over
 //!                         acknowledge ─> LinkTransfers::complete_write (… where completions cross the link) ─>
@@ -23,7 +23,7 @@
 //!   Translation::program  Ftl::place, or place_on where `admit` had a plane assigned; Kernel::enqueue, or where GC is
 //!                         due enqueue_with_gc: GC that must precede, the program, other GC
 //!   … the flash array: the headers of `nand::queued` and `nand::in_order`, one of which serves the drive's dies …
-//! Drive::flash_finished   flash_operation_finished, which goes one of two ways:
+//! Drive::flash_finished   Drive::flash_operation_finished, which goes one of two ways:
 //!   from the buffer       drained: release the slot, for which writes may wait; drain
 //!   bypassing it          programmed: after the last unit LinkTransfers::complete_write, Kernel::complete …
 //! ```

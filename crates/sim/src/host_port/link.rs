@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// Which way data go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// To the host: reads.
+    /// To the host: data and commands of reads, completions of writes.
     Out,
     /// To the drive: writes and commands without data.
     In,

@@ -1,6 +1,6 @@
 //! The loop over the events of a drive: the kernel's own, and those that its front end handles.
 //!
-//! A front end ([`FrontEnd`]) handles submitted requests, ended transfers and finished flash operations.
+//! A front end ([`FrontEnd`]) handles fetched commands, ended transfers, finished flash operations and its timers.
 
 use super::Kernel;
 use crate::event::{Due, Event, Ticket, transfer_in_hash};

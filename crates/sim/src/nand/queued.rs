@@ -15,7 +15,7 @@
 //! ```
 //!
 //! "…" is time. Of the operations that finish, those that something waits for reach the drive by `hand_over_finished`
-//! of `kernel::run`. A drive has either these dies or those of `in_order`: `array` chooses.
+//! of `kernel::event_loop`. A drive has either these dies or those of `in_order`: `array` chooses.
 //!
 //! Invariants:
 //! - an operation is in one place until it is finished: in a queue of its die, in its array or register, suspended, in
