@@ -389,30 +389,3 @@ pub enum OpenError {
         reason: String,
     },
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Whether a text names sizes both in powers of 1000 and of 1024, or bytes that no one counts.
-    fn is_mixed(text: &str) -> bool {
-        let decimal = [" KB", " MB", " GB"].iter().any(|unit| text.contains(unit));
-        let digits = text.split(|c: char| !c.is_ascii_digit()).any(|number| number.len() > 5);
-        decimal || digits
-    }
-
-    #[test]
-    fn sizes_beside_bounds_are_in_powers_of_1024() {
-        let id = 0;
-        let texts = [
-            PutError::OtherLayout { given_bytes: 100_000, block_bytes: 240 << 10 }.to_string(),
-            GetError::OutOfRange { id, offset_bytes: 200_000, length_bytes: 100_000, block_bytes: 240 << 10 }
-                .to_string(),
-            GetError::OutOfRange { id, offset_bytes: 300_000, length_bytes: 1, block_bytes: 100_000 }
-                .to_string(),
-        ];
-        for text in texts {
-            assert!(!is_mixed(&text), "{text}");
-        }
-    }
-}

@@ -128,26 +128,3 @@ impl FileError {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Whether a text names sizes both in powers of 1000 and of 1024, or bytes that no one counts.
-    fn is_mixed(text: &str) -> bool {
-        let decimal = [" KB", " MB", " GB"].iter().any(|unit| text.contains(unit));
-        let digits = text.split(|c: char| !c.is_ascii_digit()).any(|number| number.len() > 5);
-        decimal || digits
-    }
-
-    #[test]
-    fn sizes_beside_bounds_are_in_powers_of_1024() {
-        let texts = [
-            FileError::TooLong { given: 1 << 63, most: i64::MAX as u64 }.to_string(),
-            FileError::TooLong { given: u128::MAX, most: i64::MAX as u64 }.to_string(),
-        ];
-        for text in texts {
-            assert!(!is_mixed(&text), "{text}");
-        }
-    }
-}

@@ -567,34 +567,3 @@ pub enum SalvageError {
     #[error("damaged units cannot be erased: {0}")]
     Units(#[from] DeleteError),
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Whether a text names sizes both in powers of 1000 and of 1024, or bytes that no one counts.
-    fn is_mixed(text: &str) -> bool {
-        let decimal = [" KB", " MB", " GB"].iter().any(|unit| text.contains(unit));
-        let digits = text.split(|c: char| !c.is_ascii_digit()).any(|number| number.len() > 5);
-        decimal || digits
-    }
-
-    #[test]
-    fn sizes_beside_bounds_are_in_powers_of_1024() {
-        let (given_bytes, most_bytes, device) = (100_000, 63 << 10, "d".to_owned());
-        let (least_bytes, unit_bytes) = (20 << 20, 1 << 20);
-        let texts = [
-            WriteError::KeyTooLong { given_bytes, most_bytes }.to_string(),
-            WriteError::BatchTooLarge { given_bytes, most_bytes }.to_string(),
-            WriteError::Full { blocks_free: 9, blocks_needed: 10, room_bytes: 1_032_151, failure: None }
-                .to_string(),
-            OptionsError::LongBound { nth: 1, bytes: given_bytes, most: most_bytes }.to_string(),
-            OptionsError::SmallBlocks { block_bytes: 100_000, least_bytes: 2 << 20 }.to_string(),
-            CreateError::LogTooSmall { device, given_bytes, least_bytes: unit_bytes + least_bytes }
-                .to_string(),
-        ];
-        for text in texts {
-            assert!(!is_mixed(&text), "{text}");
-        }
-    }
-}

@@ -1,6 +1,9 @@
-//! Messages and documents name options only where the command has them.
+//! Messages and documents name options only where the command has them, and sizes of a sentence in units of one family.
 
 use crate::program::done;
+use flashlane_block::{GetError, PutError};
+use flashlane_store::{CreateError, OptionsError, WriteError};
+use flashlane_store_files::FileError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -224,4 +227,36 @@ fn percentile_has_one_name_everywhere() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let run = &texts.iter().find(|(name, _)| name.ends_with("snapshots__run-text.snap")).unwrap().1;
     assert!(run.contains("p99"), "a table of latencies names its percentiles");
+}
+
+/// Returns whether a text names sizes both in powers of 1000 and of 1024, or bytes that no one counts.
+fn mixes_units(text: &str) -> bool {
+    let decimal = [" KB", " MB", " GB"].iter().any(|unit| text.contains(unit));
+    let digits = text.split(|c: char| !c.is_ascii_digit()).any(|number| number.len() > 5);
+    decimal || digits
+}
+
+#[test]
+fn sizes_beside_bounds_are_in_powers_of_1024() {
+    let (id, device) = (0, "d".to_owned());
+    let (given_bytes, most_bytes) = (100_000, 63 << 10);
+    let (least_bytes, unit_bytes) = (20 << 20, 1 << 20);
+    let texts = [
+        PutError::OtherLayout { given_bytes: 100_000, block_bytes: 240 << 10 }.to_string(),
+        GetError::OutOfRange { id, offset_bytes: 200_000, length_bytes: 100_000, block_bytes: 240 << 10 }
+            .to_string(),
+        GetError::OutOfRange { id, offset_bytes: 300_000, length_bytes: 1, block_bytes: 100_000 }.to_string(),
+        WriteError::KeyTooLong { given_bytes, most_bytes }.to_string(),
+        WriteError::BatchTooLarge { given_bytes, most_bytes }.to_string(),
+        WriteError::Full { blocks_free: 9, blocks_needed: 10, room_bytes: 1_032_151, failure: None }
+            .to_string(),
+        OptionsError::LongBound { nth: 1, bytes: given_bytes, most: most_bytes }.to_string(),
+        OptionsError::SmallBlocks { block_bytes: 100_000, least_bytes: 2 << 20 }.to_string(),
+        CreateError::LogTooSmall { device, given_bytes, least_bytes: unit_bytes + least_bytes }.to_string(),
+        FileError::TooLong { given: 1 << 63, most: i64::MAX as u64 }.to_string(),
+        FileError::TooLong { given: u128::MAX, most: i64::MAX as u64 }.to_string(),
+    ];
+    for text in texts {
+        assert!(!mixes_units(&text), "{text}");
+    }
 }
