@@ -31,6 +31,8 @@ const WIDTH: f64 = 760.0;
 /// Around the content of a file.
 pub(crate) const MARGIN: f64 = 20.0;
 const PLOT_HEIGHT: f64 = 400.0;
+/// Width of bold letters over that of others.
+const BOLD: f64 = 1.16;
 
 /// Renders a figure as a file: title, legend, plot and caption.
 pub fn svg(figure: &Figure) -> String {
@@ -43,7 +45,7 @@ pub fn svg_of_width(figure: &Figure, width: f64) -> String {
     let plot_height = PLOT_HEIGHT.min(0.6 * width);
     let mut body = String::new();
     let mut y = MARGIN;
-    for line in wrap(&figure.title, 17.0, inner) {
+    for line in wrap(&figure.title, BOLD * 17.0, inner) {
         y += 20.0;
         body += &text("title", MARGIN, y, &line);
     }
