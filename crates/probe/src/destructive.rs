@@ -229,6 +229,7 @@ fn note_link(session: &mut Session<'_, '_>, link: Link) {
     session.note(Feature::LinkBandwidth, link.bandwidth);
     session.note(Feature::CommandCost, link.command);
     session.note(Feature::RoundTrip, link.round_trip);
+    link.figure.into_iter().for_each(|figure| session.add_figure(figure));
 }
 
 fn find_reclaim_unit(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), EarlyEnd> {

@@ -11,6 +11,7 @@ use crate::pattern::point;
 use flashlane_device::SubmitError;
 use flashlane_measure::Interruption;
 use flashlane_result::probe::Finding;
+use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
 
 /// Findings on the link.
@@ -18,6 +19,8 @@ pub(crate) struct Link {
     pub(crate) bandwidth: Finding,
     pub(crate) command: Finding,
     pub(crate) round_trip: Finding,
+    /// The times of reads by their size, where the link limits them.
+    pub(crate) figure: Option<Figure>,
 }
 
 /// Tolerance of the line's distance from its points, and of two measurements of one point.
@@ -42,10 +45,11 @@ pub(crate) fn find(bench: &mut Bench<'_>, area: Area) -> Result<Link, EarlyEnd> 
         TimesBySize::NotOfLink(why) => return Ok(Link { round_trip, ..Link::unknown(why) }),
     };
     let (slope, command) = line(&points);
+    let figure = Some(figure(&points, |bytes| command + slope * bytes));
     let straight = points.iter().all(|&(x, y)| ((command + slope * x) / y - 1.0).abs() < STRAIGHT);
     if !straight || slope <= 0.0 {
         let why = "the time of reads that hold nothing does not grow in proportion to their size";
-        return Ok(Link { round_trip, ..Link::unknown(why) });
+        return Ok(Link { round_trip, figure, ..Link::unknown(why) });
     }
     let evidence = format!(
         "{} reads of 16 to 128 KiB that hold nothing, in flight together, take {command:.1} µs and {:.3} µs a KiB each",
@@ -58,7 +62,7 @@ pub(crate) fn find(bench: &mut Bench<'_>, area: Area) -> Result<Link, EarlyEnd> 
     } else {
         Finding::absent(0.7, evidence)
     };
-    Ok(Link { bandwidth, command, round_trip })
+    Ok(Link { bandwidth, command, round_trip, figure })
 }
 
 /// Finding on the time of one read of a trimmed sector.
@@ -111,6 +115,7 @@ impl Link {
             bandwidth: Finding::not_determined(why),
             command: Finding::not_determined(why),
             round_trip: Finding::not_determined(why),
+            figure: None,
         }
     }
 }
@@ -133,4 +138,32 @@ fn line(points: &[(f64, f64)]) -> (f64, f64) {
     let xy: f64 = points.iter().map(|p| (p.0 - mx) * (p.1 - my)).sum();
     let xx: f64 = points.iter().map(|p| (p.0 - mx) * (p.0 - mx)).sum();
     (xy / xx, my - xy / xx * mx)
+}
+
+/// Draws the microseconds per read against its bytes, and the line through them from zero bytes.
+fn figure(points: &[(f64, f64)], at: impl Fn(f64) -> f64) -> Figure {
+    const KIB: f64 = 1024.0;
+    let largest = points.last().map_or(0.0, |point| point.0);
+    Figure {
+        id: "link".into(),
+        title: "Reads that hold nothing, by their size".into(),
+        x: Axis::linear("size", "KiB"),
+        y: Axis::linear("time per read", "us"),
+        series: vec![
+            Series {
+                name: "measured".into(),
+                points: points.iter().map(|&(bytes, us)| (bytes / KIB, us)).collect(),
+                scatter: true,
+                ..Series::default()
+            },
+            Series {
+                name: "line".into(),
+                points: [0.0, largest].map(|bytes| (bytes / KIB, at(bytes))).to_vec(),
+                ..Series::default()
+            },
+        ],
+        caption: "The line's slope is a KiB's time on the link; where it begins, the cost of a command."
+            .into(),
+        ..Figure::default()
+    }
 }

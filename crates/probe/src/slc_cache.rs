@@ -392,21 +392,23 @@ impl Reads {
 }
 
 fn figure(row: &Row) -> Figure {
+    let written_bytes = row.skipped_bytes + row.segments.iter().map(|segment| segment.bytes).sum::<u64>();
+    let (unit, unit_bytes) = if written_bytes < 1_000_000_000 { ("MB", 1e6) } else { ("GB", 1e9) };
     let mut written_bytes = row.skipped_bytes;
     let points = row.segments.iter().map(|segment| {
         written_bytes += segment.bytes;
-        (written_bytes as f64 / 1e9, segment.rate() / 1e6)
+        (written_bytes as f64 / unit_bytes, segment.rate() / 1e6)
     });
     let points = points.collect();
     let marks = row.fall.iter().map(|fall| Mark {
-        x: fall.at_bytes as f64 / 1e9,
+        x: fall.at_bytes as f64 / unit_bytes,
         y: None,
         label: "the rate falls".into(),
     });
     Figure {
         id: "slc-cache".into(),
         title: "An erased drive, written in order".into(),
-        x: Axis::linear("written", "GB"),
+        x: Axis::linear("written", unit),
         y: Axis::linear("rate", "MB/s"),
         series: vec![Series { name: "sequential writes".into(), points, ..Series::default() }],
         marks: marks.collect(),

@@ -57,7 +57,7 @@ fn readme_sample_matches_the_output() {
 }
 
 /// Figures of the first command's result, the files that show them, and the document that does.
-const PICTURES: [(&str, &str, &str); 7] = [
+const PICTURES: [(&str, &str, &str); 9] = [
     ("pair-distance", "docs/probe.svg", "README.md"),
     ("pair-distance", "docs/probe.svg", "docs/probe.md"),
     ("stride", "docs/probe-stride.svg", "docs/probe.md"),
@@ -65,11 +65,25 @@ const PICTURES: [(&str, &str, &str); 7] = [
     ("mapping", "docs/probe-mapping.svg", "docs/probe.md"),
     ("readahead", "docs/probe-readahead.svg", "docs/probe.md"),
     ("write-buffer", "docs/probe-write-buffer.svg", "docs/probe.md"),
+    ("link", "docs/probe-link.svg", "docs/probe.md"),
+    ("bandwidth-random-read", "docs/probe-recommendation.svg", "docs/probe.md"),
 ];
 
-/// The same of a probe in full, on a drive that is small, so that it takes seconds.
-const FULL_PROBE: [&str; 3] = ["probe", "sim:ssd-s,capacity=128MiB,flash.blocks=40", "--full"];
-const FULL_PICTURES: [(&str, &str, &str); 1] = [("reclaim", "docs/probe-reclaim.svg", "docs/probe.md")];
+/// The same of a probe in full, on a drive that is small, so that it takes seconds; its chunks have several pages, and
+/// it has an SLC cache and a mapping cache.
+const FULL_PROBE: [&str; 3] = [
+    "probe",
+    "sim:ssd-s,capacity=64MiB,flash.blocks=26,flash.read=60us,flash.program=800us,flash.noise=0%,mapping.chunk=16KiB,\
+     mapping.cache.size=8KiB,slc.size=12MiB,slc.free_blocks=0%,slc.read=25us,slc.program=100us,slc.when_full=direct,\
+     slc.fold=idle,cleaning.idle=100ms,link.bandwidth=2GB/s,host.jitter=0%",
+    "--full",
+];
+const FULL_PICTURES: [(&str, &str, &str); 4] = [
+    ("reclaim", "docs/probe-reclaim.svg", "docs/probe.md"),
+    ("chunk-size", "docs/probe-page-size.svg", "docs/probe.md"),
+    ("slc-cache", "docs/probe-slc-cache.svg", "docs/probe.md"),
+    ("mapping-cache", "docs/probe-mapping-cache.svg", "docs/probe.md"),
+];
 
 /// Compares or renews the files of figures of a command's result, which is written to `out`.
 fn check_pictures(command: &[&str], out: &Path, pictures: &[(&str, &str, &str)]) {
