@@ -1,7 +1,11 @@
 //! The first bytes of each erase unit that the block layer writes, before those that depend on its content.
 //!
 //! Layers below and the safety checks of real devices tell blocks from foreign data by them, without a checksum: of a
-//! damaged header, the address often remains. `docs/layout.md` has the whole header.
+//! damaged header, the address often remains. `docs/layout.md` has the whole header. Both search in the same places
+//! ([`UnitHead::search_ranges`]), so that blocks which can be recovered are not overwritten unnoticed.
+
+use std::iter;
+use std::ops::Range;
 
 /// First bytes of every erase unit that the block layer writes.
 pub const UNIT_MAGIC: [u8; 8] = *b"FLBLOCKS";
@@ -10,6 +14,17 @@ const BLOCK: u32 = 1;
 const SUPERBLOCK: u32 = 2;
 /// Number of erases written where the device does not count them.
 const UNCOUNTED: u32 = u32::MAX;
+
+/// Length of the range at the beginning that is searched whole, since most layouts begin their units there.
+const NEAR_BYTES: u64 = 2 << 20;
+/// Units of whole MiB begin at multiples of this.
+const FAR_STEP_BYTES: u64 = 1 << 20;
+/// End of the range in which every multiple of [`FAR_STEP_BYTES`] is searched.
+const FAR_END_BYTES: u64 = 256 << 20;
+/// Length of a range behind the first: units that are no whole MiB begin anywhere.
+const LOOK_BYTES: u64 = 64 << 10;
+/// Most ranges over the rest of a device.
+const SPREAD_LOOKS: u64 = 512;
 
 /// The head of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +70,25 @@ pub struct BlocksShape {
 impl UnitHead {
     /// Length of a head with its shape: a unit has at least as many bytes.
     pub const BYTES: usize = 80;
+
+    /// Units begin at multiples of this.
+    pub const ALIGNMENT_BYTES: u64 = 4096;
+
+    /// Returns where to search for heads on a device of unknown layout, from its beginning on: at most 768 ranges, of 50
+    /// MiB in all. The first 2 MiB; 64 KiB at each MiB up to 256 MiB; then 64 KiB at up to 512 places, an odd number of
+    /// MiB apart, so that some are at the beginning of units of any power of two. Ranges begin and end at multiples of
+    /// [`ALIGNMENT_BYTES`](Self::ALIGNMENT_BYTES); a rest shorter than that is left out.
+    pub fn search_ranges(device_bytes: u64) -> impl Iterator<Item = Range<u64>> {
+        let device_bytes = device_bytes / Self::ALIGNMENT_BYTES * Self::ALIGNMENT_BYTES;
+        let near = (0..NEAR_BYTES).step_by(FAR_STEP_BYTES as usize).map(|at| at..at + FAR_STEP_BYTES);
+        let far = (NEAR_BYTES..FAR_END_BYTES).step_by(FAR_STEP_BYTES as usize);
+        let rest_bytes = device_bytes.saturating_sub(FAR_END_BYTES);
+        let stride = rest_bytes.div_ceil(SPREAD_LOOKS).div_ceil(FAR_STEP_BYTES) | 1;
+        let spread = iter::successors(Some(FAR_END_BYTES), move |at| at.checked_add(stride * FAR_STEP_BYTES));
+        near.chain(far.chain(spread).map(|at| at..at.saturating_add(LOOK_BYTES)))
+            .map(move |range| range.start..range.end.min(device_bytes))
+            .take_while(|range| !range.is_empty())
+    }
 
     /// Decodes the head at the start of `bytes`. `None` where it does not begin with [`UNIT_MAGIC`], or is shorter than
     /// a head.
@@ -120,6 +154,31 @@ impl UnitHead {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn search_is_bounded_and_meets_units_of_any_power_of_two() {
+        for device_bytes in [0, 4095, 4096, 70_000, 3 << 20, 256 << 20, (300 << 20) + 5000, 1 << 40, u64::MAX]
+        {
+            let ranges: Vec<_> = UnitHead::search_ranges(device_bytes).collect();
+            let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+            assert!(ranges.len() <= 768 && bytes <= 50 << 20, "{device_bytes}: {}, {bytes}", ranges.len());
+            assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start));
+            assert!(ranges.iter().all(|range| range.start % 4096 == 0 && range.end % 4096 == 0));
+            assert!(ranges.last().is_none_or(|range| range.end <= device_bytes));
+        }
+        let ranges: Vec<_> = UnitHead::search_ranges(1 << 40).collect();
+        for unit_bytes in [64 << 10, 128 << 10, 1 << 20, 8 << 20, 64 << 20] {
+            for first in [8192, 1 << 20, 3 << 20] {
+                let holds_one = |range: &&Range<u64>| {
+                    let from = range.start.max(first) - first;
+                    first + from.next_multiple_of(unit_bytes) < range.end
+                };
+                let hits =
+                    ranges.iter().filter(|range| range.start >= FAR_END_BYTES).filter(holds_one).count();
+                assert!(hits >= 7, "{hits} of units of {unit_bytes} from {first}");
+            }
+        }
+    }
 
     #[test]
     fn encoded_head_decodes_to_the_same() {

@@ -34,7 +34,7 @@ fn libblkid_and_our_table_use_the_same_names() {
         }
         let file = File::open(&image).unwrap();
         let Some(named) = find(&file) else { return println!("skipped: no libblkid.so.1 here") };
-        let own = signature::find(IMAGE_BYTES, |at, buffer| file.read_at(buffer, at)).unwrap();
+        let own = signature::find(IMAGE_BYTES, &[], |at, buffer| file.read_at(buffer, at)).unwrap();
         let has = |found: &[Signature]| found.iter().any(|signature| signature.what == expected);
         assert!(has(&named) && has(&own), "{command}: {named:?} {own:?}");
         let first = |found: &[Signature]| found.iter().find(|s| s.what == expected).cloned().unwrap();
@@ -64,7 +64,7 @@ fn format_known_to_libblkid_alone_is_refused() {
     bytes[..8].copy_from_slice(b"-rom1fs-");
     std::fs::write(&image, &bytes).unwrap();
     let file = File::open(&image).unwrap();
-    assert_eq!(signature::find(1 << 20, |at, buffer| file.read_at(buffer, at)).unwrap(), []);
+    assert_eq!(signature::find(1 << 20, &[], |at, buffer| file.read_at(buffer, at)).unwrap(), []);
     if find(&file).is_none() {
         return println!("skipped: no libblkid.so.1 here");
     }

@@ -1,14 +1,16 @@
 //! Detects existing data on a device or file: the magic numbers of file systems, volume managers, partition tables,
 //! archives, programs, documents and Flashlane's own blocks. Only reads.
 //!
-//! Magic numbers are at fixed offsets near the beginning (our own up to a little over 1 MiB, where blocks usually
-//! begin; the others up to 512 KiB) or the end; two reads fetch them all. The offsets are from the documentation of
-//! each on-disk format. Where a magic number is short (ext's two bytes, the master boot record's, gzip's three), a few
+//! Magic numbers are at fixed offsets near the beginning or the end; two reads fetch them all. The offsets are from the
+//! documentation of each on-disk format. Our own blocks, and pages of a store's log, remain readable where both ends are
+//! lost: they are searched for wherever recovery searches ([`UnitHead::search_ranges`]), and where the data of a sparse
+//! file begins. Where a magic number is short (ext's two bytes, the master boot record's, gzip's three), a few
 //! nearby fields must be valid too, so that random data rarely matches.
 
 use flashlane_device::UnitHead;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 
 /// A file system, volume, table, archive or database found on a device or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,12 +64,11 @@ const OWN_LANES: &str = "Flashlane lanes";
 const OWN_BLOCKS: &str = "Flashlane blocks";
 const OWN_LOG: &str = "log of a Flashlane store";
 
-/// Length of the searched range at either end: lanes may begin their whole-MiB units at 1 MiB, where the header of the
-/// first unit is read.
-const REACH_BYTES: u64 = (1 << 20) + OWN_STEP_BYTES;
+/// Length of the searched range at either end.
+const REACH_BYTES: u64 = 1 << 20;
 
 /// Units of stored blocks begin at multiples of this.
-const OWN_STEP_BYTES: u64 = 4096;
+const OWN_STEP_BYTES: u64 = UnitHead::ALIGNMENT_BYTES;
 
 /// A format with fixed bytes at a fixed offset.
 struct Mark {
@@ -236,17 +237,18 @@ impl Ends {
     }
 }
 
-/// Returns all signatures on a device of `length_bytes`. `read_at` fills a buffer from an offset and returns the number
-/// of bytes read.
+/// Returns all signatures on a device of `length_bytes`, whose data begins behind holes at `data_starts`. `read_at` fills
+/// a buffer from an offset and returns the number of bytes read.
 ///
 /// # Errors
-/// An error of `read_at`.
+/// An error of `read_at` at either end of the device.
 pub(crate) fn find(
     length_bytes: u64,
+    data_starts: &[u64],
     mut read_at: impl FnMut(u64, &mut [u8]) -> io::Result<usize>,
 ) -> io::Result<Vec<Signature>> {
-    let mut part = |at: u64| -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; REACH_BYTES.min(length_bytes) as usize];
+    let mut part = |at: u64, count: u64| -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; count as usize];
         let mut filled = 0;
         while filled < bytes.len() {
             match read_at(at + filled as u64, &mut bytes[filled..])? {
@@ -258,7 +260,8 @@ pub(crate) fn find(
         Ok(bytes)
     };
     let tail_at = length_bytes.saturating_sub(REACH_BYTES);
-    let ends = Ends { head: part(0)?, tail: part(tail_at)?, tail_at, length_bytes };
+    let reach = REACH_BYTES.min(length_bytes);
+    let ends = Ends { head: part(0, reach)?, tail: part(tail_at, reach)?, tail_at, length_bytes };
     let mut found = Vec::new();
     for mark in MARKS.iter().filter(|mark| ends.has(mark.offset_bytes, mark.bytes)) {
         found.push(Signature {
@@ -271,6 +274,9 @@ pub(crate) fn find(
     let computed =
         [ext, swap, lvm, raid_at_the_end, vhd_at_the_end, zfs, gpt, mbr, old_tar, gzip, bzip2, elf, pe, own];
     found.extend(computed.iter().filter_map(|look| look(&ends)));
+    if !found.iter().any(Signature::is_own) {
+        found.extend(own_further_in(&ends, data_starts, part));
+    }
     Ok(found)
 }
 
@@ -389,7 +395,7 @@ fn mbr(ends: &Ends) -> Option<Signature> {
 /// A tar header older than `ustar` has no magic number, but a checksum: the sum of the header's bytes in octal, where
 /// its own field counts as spaces.
 fn old_tar(ends: &Ends) -> Option<Signature> {
-    const CHECKSUM: std::ops::Range<usize> = 148..156;
+    const CHECKSUM: Range<usize> = 148..156;
     let header = ends.bytes(0, 512)?;
     let digits = std::str::from_utf8(&header[CHECKSUM]).ok()?.trim_matches(['\0', ' ']);
     let checksum = u32::from_str_radix(digits, 8).ok()?;
@@ -429,14 +435,12 @@ fn pe(ends: &Ends) -> Option<Signature> {
     (ends.has(0, b"MZ") && ends.has(at, b"PE\0\0")).then(|| plain("PE program", at))
 }
 
-/// Flashlane's own data: the superblock of lanes at either end; the header of a store's log, or where it is lost a mark
-/// or a page of the log; or a header (of a block or of the blocks' superblock) where a unit may begin. Deleted blocks
-/// match too, because deletion moves no bytes.
+/// Flashlane's own data at the ends: the superblock of lanes at either end; the header of a store's log, or where it is
+/// lost a mark or a page of the log; or a header (of a block or of the blocks' superblock) where a unit may begin. Deleted
+/// blocks match too, because deletion moves no bytes.
 fn own(ends: &Ends) -> Option<Signature> {
     const LANES: &[u8] = b"flashlane lanes\0";
     const LOG: &[u8] = b"flashkvh";
-    // Their version is at byte 12.
-    const LOG_PAGES: [&[u8]; 2] = [b"flashend", b"flashlog"];
     let copy = (ends.length_bytes / OWN_STEP_BYTES * OWN_STEP_BYTES).checked_sub(OWN_STEP_BYTES);
     if let Some(at) = [Some(0), copy].into_iter().flatten().find(|&at| ends.has(at, LANES)) {
         return Some(plain(OWN_LANES, at));
@@ -445,23 +449,53 @@ fn own(ends: &Ends) -> Option<Signature> {
     if let Some(at) = [0, OWN_STEP_BYTES].into_iter().find(|&at| ends.has(at, LOG)) {
         return Some(plain(OWN_LOG, at));
     }
-    let is_header = |at: &u64| {
-        let head = ends.bytes(*at, UnitHead::BYTES).and_then(UnitHead::decode);
-        head.is_some_and(|head| head.is_of_blocks())
+    let parts = [(0, &ends.head), (ends.tail_at, &ends.tail)];
+    let first = |what| parts.iter().find_map(|&(at, part)| own_in(part, at, what));
+    first(OWN_BLOCKS).or_else(|| first(OWN_LOG))
+}
+
+/// Returns the first head of a unit, or page or mark of a log, in `bytes`, which are at `begin`.
+fn own_in(bytes: &[u8], begin: u64, what: &'static str) -> Option<Signature> {
+    // Their version is at byte 12.
+    const LOG_PAGES: [&[u8]; 2] = [b"flashend", b"flashlog"];
+    let is_own = |bytes: &[u8]| match what {
+        OWN_BLOCKS => UnitHead::decode(bytes).is_some_and(|head| head.is_of_blocks()),
+        _ => {
+            let version = bytes.get(12..16);
+            version == Some(&1_u32.to_le_bytes()) && LOG_PAGES.iter().any(|magic| bytes.starts_with(magic))
+        }
     };
-    let steps = |from: u64, length: usize| {
-        (from.next_multiple_of(OWN_STEP_BYTES)..from.saturating_add(length as u64))
-            .step_by(OWN_STEP_BYTES as usize)
-    };
-    let places = || steps(0, ends.head.len()).chain(steps(ends.tail_at, ends.tail.len()));
-    if let Some(at) = places().find(is_header) {
-        return Some(plain(OWN_BLOCKS, at));
+    let first = (begin.next_multiple_of(OWN_STEP_BYTES) - begin) as usize;
+    let mut places = (first..bytes.len()).step_by(OWN_STEP_BYTES as usize);
+    places.find(|&at| is_own(&bytes[at..])).map(|at| plain(what, begin + at as u64))
+}
+
+/// Flashlane's own data behind the first MiB. What cannot be read is passed over, as in recovery.
+fn own_further_in(
+    ends: &Ends,
+    data_starts: &[u64],
+    mut part: impl FnMut(u64, u64) -> io::Result<Vec<u8>>,
+) -> Option<Signature> {
+    let whole = ends.length_bytes / OWN_STEP_BYTES * OWN_STEP_BYTES;
+    let starts = data_starts.iter().map(|at| at / OWN_STEP_BYTES * OWN_STEP_BYTES);
+    let starts = starts.filter(|at| (REACH_BYTES..whole).contains(at)).map(|at| at..at + OWN_STEP_BYTES);
+    let searched = UnitHead::search_ranges(ends.length_bytes).filter(|range| range.start >= REACH_BYTES);
+    for Range { start, end } in starts.chain(searched) {
+        let pieces = match part(start, end - start) {
+            Ok(bytes) => vec![(start, bytes)],
+            // Sector by sector, so that an unreadable one hides no other.
+            Err(_) => (start..end)
+                .step_by(OWN_STEP_BYTES as usize)
+                .filter_map(|at| Some((at, part(at, OWN_STEP_BYTES).ok()?)))
+                .collect(),
+        };
+        for (at, bytes) in pieces {
+            if let Some(found) = [OWN_BLOCKS, OWN_LOG].into_iter().find_map(|what| own_in(&bytes, at, what)) {
+                return Some(found);
+            }
+        }
     }
-    let is_of_log = |at: &u64| {
-        let begins = LOG_PAGES.iter().any(|magic| ends.has(*at, magic));
-        begins && ends.u32(*at + 12) == Some(1)
-    };
-    places().find(is_of_log).map(|at| plain(OWN_LOG, at))
+    None
 }
 
 #[cfg(test)]

@@ -1,7 +1,11 @@
 use super::*;
 
 fn look(image: &[u8]) -> Vec<Signature> {
-    find(image.len() as u64, |at, buffer| {
+    look_behind(image, &[])
+}
+
+fn look_behind(image: &[u8], data_starts: &[u64]) -> Vec<Signature> {
+    find(image.len() as u64, data_starts, |at, buffer| {
         let at = at as usize;
         let count = buffer.len().min(image.len().saturating_sub(at)).min(10_000);
         buffer[..count].copy_from_slice(&image[at..at + count]);
@@ -73,6 +77,43 @@ fn every_computed_signature_is_found() {
         let found = look(&image_with(LENGTH, &marks));
         assert_eq!(found.iter().map(|s| &*s.what).collect::<Vec<_>>(), [what], "{marks:?}");
     }
+}
+
+#[test]
+fn own_data_is_found_where_both_ends_are_lost() {
+    const LENGTH: usize = 9 << 20;
+    let header = b"FLBLOCKS\x01\0\0\0\x01\0\0\0".as_slice();
+    let page = b"flashlog\xaa\xaa\xaa\xaa\x01\0\0\0".as_slice();
+    for (what, at, bytes) in [
+        ("Flashlane blocks", (1 << 20) + 8192, header),
+        ("Flashlane blocks", 5 << 20, header),
+        ("Flashlane blocks", (5 << 20) + 8192, header),
+        ("log of a Flashlane store", 7 << 20, page),
+    ] {
+        let found = look(&image_with(LENGTH, &[(at, bytes)]));
+        assert_eq!(found, [plain(what, at)]);
+    }
+    // Elsewhere only where the data of a sparse file begins there.
+    let at = (5 << 20) + (512 << 10);
+    let image = image_with(LENGTH, &[(at, header)]);
+    assert_eq!(look(&image), []);
+    assert_eq!(look_behind(&image, &[0, at + 512, LENGTH as u64]), [plain("Flashlane blocks", at)]);
+}
+
+#[test]
+fn unreadable_data_further_in_hides_no_other() {
+    let header = b"FLBLOCKS\x01\0\0\0\x01\0\0\0".as_slice();
+    let image = image_with(9 << 20, &[((5 << 20) + 8192, header)]);
+    let bad = (5 << 20) + 4096..(5 << 20) + 8192;
+    let read_at = |at: u64, buffer: &mut [u8]| {
+        if at < bad.end && at + buffer.len() as u64 > bad.start {
+            return Err(io::ErrorKind::Other.into());
+        }
+        buffer.copy_from_slice(&image[at as usize..][..buffer.len()]);
+        Ok(buffer.len())
+    };
+    let found = find(image.len() as u64, &[], read_at).unwrap();
+    assert_eq!(found, [plain("Flashlane blocks", (5 << 20) + 8192)]);
 }
 
 #[test]
@@ -153,7 +194,7 @@ fn search_of_any_device_length_never_panics() {
             buffer[..count].fill(0x55);
             Ok(count)
         };
-        assert_eq!(find(promised, read_at).unwrap(), []);
+        assert_eq!(find(promised, &[], read_at).unwrap(), []);
     }
-    assert!(find(1 << 20, |_, _| Err(io::ErrorKind::Other.into())).is_err());
+    assert!(find(1 << 20, &[], |_, _| Err(io::ErrorKind::Other.into())).is_err());
 }

@@ -35,6 +35,7 @@ use graph::Whole;
 use layers::{Layers, Mounts, OpenFile};
 use machine::{Backing, FileId, Machine, Number, Storage};
 use openers::Openers;
+use rustix::fs::SeekFrom;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -120,8 +121,29 @@ pub fn is_store_log(path: &Path) -> io::Result<bool> {
 
 /// Returns the signatures on a file or device of this length, by libblkid and our own table.
 fn signatures(file: &File, length_bytes: u64) -> io::Result<Vec<Signature>> {
-    let own = signature::find(length_bytes, |at, buffer| file.read_at(buffer, at))?;
+    let starts = data_starts(file, length_bytes);
+    let own = signature::find(length_bytes, &starts, |at, buffer| file.read_at(buffer, at))?;
     Ok(signature::merge(blkid::find(file).unwrap_or_default(), own))
+}
+
+/// Most pieces of a sparse file that are looked at.
+const DATA_STARTS_MAX: usize = 1024;
+
+/// Returns where the data of a sparse file begins behind its holes. A device has none, nor has a file system that does
+/// not tell.
+fn data_starts(file: &File, length_bytes: u64) -> Vec<u64> {
+    let mut hole = None;
+    let next = || {
+        let from = match hole {
+            None => 0,
+            Some(start) => rustix::fs::seek(file, SeekFrom::Hole(start)).ok()?,
+        };
+        let start =
+            rustix::fs::seek(file, SeekFrom::Data(from)).ok().filter(|&start| start < length_bytes)?;
+        hole = Some(start);
+        Some(start)
+    };
+    std::iter::from_fn(next).take(DATA_STARTS_MAX).collect()
 }
 
 /// Returns whether the target, or a file below it, is on a FUSE file system, which may show a file that is in use by

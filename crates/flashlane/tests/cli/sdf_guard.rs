@@ -4,6 +4,7 @@
 use crate::program::{command, done, flashlane, json, refused, text};
 use crate::stored::{Stored, UNIT};
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::process::Stdio;
 
 const SAFE: [&str; 2] = ["--destroy-data", "--allow-page-cache"];
@@ -73,6 +74,38 @@ fn blocks_are_recognised_without_lane_records() {
     }
     let run = [&["run", text(&store.path), "random-write,requests=10"][..], &SAFE].concat();
     refused(2, &run, &["Flashlane lanes with 3 damaged units that may hold blocks", "--really"]);
+}
+
+#[test]
+fn blocks_that_can_still_be_read_require_really() {
+    const MIB: u64 = 1 << 20;
+    let dir = tempfile::tempdir().unwrap();
+    let (path, small) = (dir.path().join("device"), dir.path().join("small"));
+    fs::File::create(&path).unwrap().set_len(4096 * MIB).unwrap();
+    fs::write(&small, b"value").unwrap();
+    let lanes = format!("lanes({},channels=4,unit=16MiB)", path.display());
+    done(&["sdf", "format", &lanes, "--destroy-data"]);
+    let ids: Vec<String> =
+        (0..8).map(|_| done(&["sdf", "put", &lanes, text(&small)]).trim().to_owned()).collect();
+    // All but the blocks at 81 MiB and behind it, with no superblock of theirs.
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.write_all_at(&vec![0; 80 << 20], 0).unwrap();
+    file.write_all_at(&[0; 65_536], 4096 * MIB - 65_536).unwrap();
+    drop(file);
+    let listed = json(&["sdf", "ls", &lanes]);
+    let listed: Vec<u64> =
+        listed["blocks"].as_array().unwrap().iter().map(|block| block["id"].as_u64().unwrap()).collect();
+    let left = listed.first().expect("blocks are left").to_string();
+    assert!(listed.len() < ids.len());
+    let backed = format!("backed(sim:ssd-s,file={})", path.display());
+    let anew = lanes.replace(')', ",format=yes)");
+    let write = "sequential-write,size=64KiB,requests=4";
+    for words in [vec!["run", text(&path), write], vec!["run", &backed, write], vec!["sdf", "format", &anew]]
+    {
+        let words = [&words, &SAFE[..if words[0] == "sdf" { 1 } else { 2 }]].concat();
+        refused(2, &words, &["is not overwritten", "a signature: Flashlane blocks", "--really"]);
+    }
+    assert_eq!(done(&["sdf", "get", &lanes, &left]), "value");
 }
 
 #[test]

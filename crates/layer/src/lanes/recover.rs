@@ -24,11 +24,7 @@ use super::open::Opened;
 use super::recovered::{Head, Recovered, is_in_place, shape_of};
 use flashlane_device::{BlocksShape, DataDevice, UnitHead};
 use std::collections::BTreeMap;
-
-/// Length of the range at the beginning whose sectors are all searched for a head where the shape is unknown; after it,
-/// the number of sectors searched at multiples of 1 MiB.
-const NEAR_BYTES: u64 = 2 << 20;
-const FAR_LOOKS: u64 = 254;
+use std::ops::Range;
 
 /// Options of the recovery of lanes from the blocks on them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -157,18 +153,14 @@ enum FoundBlocks {
     OfShape(Shape),
 }
 
-/// Searches quickly for blocks, and for a superblock of them: every sector near the beginning, and some at multiples of
-/// 1 MiB, where units of whole MiB begin.
+/// Searches quickly for blocks, and for a superblock of them, where the guard of real devices searches too.
 fn blocks<D: DataDevice>(blocking: &mut Blocking<'_, D>) -> Result<FoundBlocks, LanesError> {
     const ACTION: &str = "look for blocks";
-    let device_bytes = blocking.device.info().capacity_bytes / SECTOR_BYTES * SECTOR_BYTES;
-    let near = (0..NEAR_BYTES.min(device_bytes)).step_by(PORTION_BYTES as usize);
-    let near = near.map(|at| (at, (device_bytes - at).min(PORTION_BYTES) / SECTOR_BYTES));
-    let far = (0..FAR_LOOKS).map(|nth| (NEAR_BYTES + nth * PORTION_BYTES, 1));
-    let far = far.take_while(|(at, _)| at + SECTOR_BYTES <= device_bytes);
+    const { assert!(UnitHead::ALIGNMENT_BYTES == SECTOR_BYTES) };
     let mut found = FoundBlocks::None;
-    for (at, count) in near.chain(far) {
-        for block in blocking.read_sectors(ACTION, at, count)?.into_iter().flatten() {
+    for Range { start, end } in UnitHead::search_ranges(blocking.device.info().capacity_bytes) {
+        let sectors = blocking.read_sectors(ACTION, start, (end - start) / SECTOR_BYTES)?;
+        for block in sectors.into_iter().flatten() {
             let Some(head) = UnitHead::decode(&block).filter(UnitHead::is_of_blocks) else { continue };
             if let Some(BlocksShape { lanes, unit_bytes, read_unit_bytes, .. }) = shape_of(&head) {
                 let shape = Shape { lanes, unit_bytes, read_unit_bytes, write_unit_bytes: unit_bytes };
