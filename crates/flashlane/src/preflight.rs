@@ -51,10 +51,16 @@ pub fn require_consent(
         let error = anyhow!("'{}' does not exist{}", path.display(), suggest_for(path));
         return Err(Failure::unusable(error.context(format!("{what} cannot begin"))));
     }
+    let everywhere = target.overwrites_free_places().map(|layer| {
+        format!(
+            ", and '{layer}' takes all of it from then on: it writes copies without a look at what is there"
+        )
+    });
     Err(Failure::unusable(anyhow!(
-        "--destroy-data is required: {what} would overwrite data on '{}'{}; nothing was touched{}",
+        "--destroy-data is required: {what} would overwrite data on '{}'{}{}; nothing was touched{}",
         path.display(),
         described(real),
+        everywhere.unwrap_or_default(),
         if alternative.is_empty() { String::new() } else { format!(". To keep that data, {alternative}") }
     )))
 }

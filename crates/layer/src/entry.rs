@@ -99,6 +99,12 @@ pub(crate) trait Plan: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Returns whether the layer writes to the device below where none of its own addresses lead, without a look at what
+    /// is there. The default is for layers that do not.
+    fn overwrites_free_places(&self) -> bool {
+        false
+    }
+
     /// Returns the settings for the stored state. The default is for layers without one.
     fn state_settings(&self) -> StateSettings {
         StateSettings::default()
@@ -142,6 +148,12 @@ impl Layer {
     /// Returns whether the layer divides its erase units into several of the device below.
     pub fn divides_units(&self) -> bool {
         self.plan.divides_units()
+    }
+
+    /// Returns whether the layer writes to the device below where none of its own addresses lead, without a look at what
+    /// is there.
+    pub fn overwrites_free_places(&self) -> bool {
+        self.plan.overwrites_free_places()
     }
 
     /// Returns the file in which the layer keeps data, which [`Prepared::finish`] makes. One that exists is refused,

@@ -31,6 +31,11 @@
 //! - a durable write completes with its home, never with a copy. A flush waits for the homes of all writes before it,
 //!   then flushes the device below.
 //!
+//! # Other data
+//! The slots belong to the layer, as the whole device does: a copy has no room for a mark that says whose it is, so no
+//! slot is searched for other data. Whoever formats or writes the device gives them to the layer. Until its user has
+//! written something the layer writes nothing: a user that finds other data where its own should be only reads.
+//!
 //! # Failures
 //! A copy that cannot be written or read is given up, and its request goes on with the home. A read whose home fails
 //! uses a copy. A write whose home fails before a copy completed it fails. Afterwards the home is written again,
@@ -161,6 +166,8 @@ pub struct Replicated<B> {
     next_number: u64,
     next_below: u64,
     next_order: u64,
+    /// Whether a write or a trim was accepted. Before, nothing is written.
+    has_written: bool,
     /// Time of the last completion.
     latest: Instant,
     ready: Vec<Completion>,
@@ -239,6 +246,7 @@ impl<B: Below> Replicated<B> {
             next_number: 0,
             next_below: 0,
             next_order: 0,
+            has_written: false,
             latest: Instant::ZERO,
             ready: Vec::new(),
             done: BTreeMap::new(),

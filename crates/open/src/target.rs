@@ -235,6 +235,16 @@ impl Target {
         }
     }
 
+    /// Returns the name of the layer that writes where no address of the device leads, without a look at what is there,
+    /// if there is one.
+    pub fn overwrites_free_places(&self) -> Option<&'static str> {
+        match &self.resolved {
+            Resolved::Simulated(_) | Resolved::Real(_) => None,
+            Resolved::Layered { layer, .. } if layer.overwrites_free_places() => Some(layer.entry().name),
+            Resolved::Layered { inner, .. } => inner.overwrites_free_places(),
+        }
+    }
+
     /// Returns the capabilities of the device.
     pub fn capabilities(&self) -> Capabilities {
         match &self.resolved {

@@ -109,6 +109,7 @@ impl<B: Below> Replicated<B> {
             self.done.remove(&request.id);
         }
         self.next_order += 1;
+        self.has_written |= matches!(request.operation, Operation::Write | Operation::Trim);
         self.process_refused();
         Ok(())
     }

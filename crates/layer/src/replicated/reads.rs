@@ -164,7 +164,7 @@ impl<B: Below> Replicated<B> {
         let blocking = self.history.blocking_of_page(page);
         let is_new =
             self.has_copies() && !self.groups.is_replicated(page) && self.groups.replicates_read(blocking);
-        let slot = if is_new && !self.info.read_only { self.reserve(page) } else { None };
+        let slot = if is_new && self.has_written { self.reserve(page) } else { None };
         match slot {
             Some(slot) => {
                 self.queue_copy(slot, QueuedCopy { part: None, cause: Operation::Read, bytes: buffer });

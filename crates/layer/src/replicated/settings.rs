@@ -334,6 +334,11 @@ impl Plan for Settings {
         Ok(DeviceInfo { capacity_bytes: layout.capacity_bytes(), address_map, ..below.clone() })
     }
 
+    /// Copies have no mark that tells them from other data.
+    fn overwrites_free_places(&self) -> bool {
+        true
+    }
+
     fn prepare(&self, inner: Stack, _: StateOptions) -> Result<Prepared, LayerError> {
         self.layout(inner.info())?;
         let settings = self.clone();

@@ -197,6 +197,25 @@ fn partial_write_goes_to_the_home_and_ends_the_copies() {
 }
 
 #[test]
+fn nothing_is_written_before_the_first_write() {
+    let mut bench = Bench::new(|request| (if is_write(request) { Duration::ZERO } else { LATE }, None));
+    let read_often = |bench: &mut Bench| {
+        for _ in 0..4 {
+            bench.read(5).unwrap();
+            bench.wait(Duration::from_ms(1));
+        }
+    };
+    read_often(&mut bench);
+    bench.flush().unwrap();
+    read_often(&mut bench);
+    let counts = ["accesses_blocked", "copies_written"].map(|name| bench.count(name));
+    assert_eq!(counts, [8, 0], "whoever only reads leaves the device as it was");
+    bench.write(6, 1).unwrap();
+    read_often(&mut bench);
+    assert_eq!(bench.count("copies_written_for_reads"), 1);
+}
+
+#[test]
 fn blocked_reads_are_replicated_above_the_threshold() {
     let late_reads = || |request: &Request| (if is_write(request) { Duration::ZERO } else { LATE }, None);
     let mut bench = Bench::new(late_reads());
