@@ -6,12 +6,7 @@
 
 use crate::header::Header;
 use crate::layout::Layout;
-
-/// Smallest length that devices write atomically.
-const SECTOR_BYTES: usize = 512;
-
-/// Number of bytes that may be wrong in a header or footer, as those of a damaged medium.
-const WRONG_BYTES_MAX: usize = 1;
+use flashlane_device::remains::is_remains;
 
 /// Returns whether a unit holds the copy of the superblock with this header, or a damaged one, and nothing else.
 pub(crate) fn is_as_written(unit: &[u8], header: &Header, layout: &Layout) -> bool {
@@ -20,17 +15,6 @@ pub(crate) fn is_as_written(unit: &[u8], header: &Header, layout: &Layout) -> bo
     let (head, rest) = unit.split_at(expected.len());
     let (payload, foot) = rest.split_at(layout.footer_offset() as usize - expected.len());
     is_remains(head, &expected) && payload.iter().all(|&byte| byte == 0) && is_remains(foot, &expected)
-}
-
-/// Returns whether each sector is as expected or empty, but for a damaged byte. Zeros in place of data are no other
-/// data.
-fn is_remains(found: &[u8], expected: &[u8]) -> bool {
-    let is_wrong = |&(&found, &expected): &(&u8, &u8)| found != expected && found != 0;
-    let sectors = found.chunks(SECTOR_BYTES).zip(expected.chunks(SECTOR_BYTES));
-    let wrong = sectors
-        .filter(|(found, _)| !found.iter().all(|&byte| byte == 0xff))
-        .map(|(found, expected)| found.iter().zip(expected).filter(is_wrong).count());
-    wrong.sum::<usize>() <= WRONG_BYTES_MAX
 }
 
 #[cfg(test)]

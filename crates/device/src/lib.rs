@@ -11,6 +11,7 @@ mod info;
 mod lanes;
 mod null;
 mod power;
+pub mod remains;
 mod request;
 pub mod spec;
 mod time_split;

@@ -17,12 +17,7 @@
 use super::constants::SECTOR_BYTES;
 use super::disk::{RECORD_BYTES, RECORDS_AT, Record, Superblock, is_sealed_but_for_a_byte, u32_at, u64_at};
 use flashlane_device::UnitHead;
-
-/// Smallest length that devices write atomically.
-const WRITTEN_WHOLE: usize = 512;
-
-/// Number of bytes of a record that may be wrong.
-const WRONG_BYTES_MAX: usize = 1;
+use flashlane_device::remains::{self, WRONG_BYTES_MAX, is_remains, wrong_bytes};
 
 /// Largest difference of a unit's erases between two writes of a table sector.
 const ERASES_APART: u32 = 2;
@@ -38,18 +33,9 @@ pub(super) fn is_empty(piece: &[u8]) -> bool {
     consists_of(0) || consists_of(0xff)
 }
 
-/// Counts the bytes that are neither as expected nor zero: overwriting zeros loses no data.
-fn wrong_bytes(found: &[u8], expected: &[u8]) -> usize {
-    found.iter().zip(expected).filter(|&(&found, &expected)| found != expected && found != 0).count()
-}
-
 /// Returns whether the data at the location of `superblock` is ours. `None` stands for unreadable data.
 pub(super) fn is_our_superblock(found: Option<&[u8]>, superblock: &Superblock) -> bool {
-    let Some(found) = found else { return true };
-    let expected = superblock.encode();
-    let pieces = found.chunks(WRITTEN_WHOLE).zip(expected.chunks(WRITTEN_WHOLE));
-    let wrong = pieces.filter(|(found, _)| !is_empty(found)).map(|(found, right)| wrong_bytes(found, right));
-    wrong.sum::<usize>() <= WRONG_BYTES_MAX
+    found.is_none_or(|found| is_remains(found, &superblock.encode()))
 }
 
 /// Returns the first byte that is neither zero nor that of the record of `superblock`. Requires: the data is not ours.
@@ -82,9 +68,9 @@ impl Slot<'_> {
         let Some(found) = found else { return true };
         assert_eq!(found.len() as u64, SECTOR_BYTES, "a slot is a sector");
         let (mut wrong, mut last_wrong) = (0, 0);
-        for (nth, piece) in found.chunks(WRITTEN_WHOLE).enumerate() {
+        for (nth, piece) in found.chunks(remains::SECTOR_BYTES).enumerate() {
             if !is_empty(piece) {
-                let first = nth * WRITTEN_WHOLE / RECORD_BYTES;
+                let first = nth * remains::SECTOR_BYTES / RECORD_BYTES;
                 for (field, at) in piece.chunks(RECORD_BYTES).zip(first..) {
                     let wrong_here = self.wrong_in(field, at);
                     wrong += wrong_here;

@@ -2,23 +2,22 @@
 //!
 //! A new log is blank. So a page holds zeros, a page that the log wrote, or what a power cut left of one, sector by
 //! sector: the old bytes, the new ones, or any. Of a page the first sector has the header, by which it is recognised
-//! where another sector is torn, and what follows is whitened ([`super::page`]): its bytes are spread as random ones.
-//! Anything else was written by another program. It is kept, and nothing is written, until its owner gives it up.
+//! where another sector is torn, and what follows is whitened ([`super::page`]): its bytes are spread as random ones. A
+//! mark lies in one sector, so that none is torn within. Anything else was written by another program. It is kept, and nothing is written, until its owner gives it up.
 //!
-//! A single byte of a page that differs from zero is damage, as in the records of lanes and the superblock of blocks. A
+//! A single wrong byte of a header, a mark or zeros is damage, as in all records ([`flashlane_device::remains`]). A
+//! torn page has no checksum that holds: its magic, version and store must be right, and its numbers possible in its
+//! place, so that no more than 8 bytes in a row may be any. A
 //! page of other data is taken for a torn one where each of its sectors is zeros or spread as random bytes, as
 //! compressed or encrypted data is: no bytes in a sector say whose they are. Within a sector that is spread, text and
 //! data of few values are found from [`TEXT_MIN`] and [`WINDOW_BYTES`] bytes on.
 
 use super::recover::{execute, read_in_chunks};
 use super::{LogLayout, mark, page};
+use flashlane_device::remains::{SECTOR_BYTES, WRONG_BYTES_MAX};
 use flashlane_device::{Buffer, DataDevice, Request};
 use std::ops::Range;
 
-/// Bytes of which a power cut leaves a mixture.
-const SECTOR_BYTES: usize = 512;
-/// Number of bytes of a page that may be wrong in place of zeros, as those of a damaged medium.
-const WRONG_BYTES_MAX: usize = 1;
 /// Least number of different bytes in a sector of random ones. These have 256 * (1 - (255/256)^512) = 221 on average,
 /// with a standard deviation below 6: fewer come once in 10^17 sectors. A sector of text has below 100.
 const SPREAD_MIN: usize = 170;
@@ -71,23 +70,25 @@ impl Foreign {
     }
 }
 
-/// Returns whether a page of the ring that is not sound has other data.
-pub(super) fn is_foreign_page(bytes: &[u8], store: u128) -> bool {
-    is_foreign(bytes, page::begins_as_page(bytes, store).then_some(page::HEADER_BYTES as usize))
+/// Returns whether a page in a slot of the ring that is not sound has other data.
+pub(super) fn is_foreign_page(bytes: &[u8], store: u128, layout: &LogLayout, slot: u64) -> bool {
+    let wrong = page::wrong_header_bytes(bytes, store, layout, slot);
+    is_foreign(bytes, wrong.map(|wrong| (page::HEADER_BYTES as usize, wrong)))
 }
 
 /// Returns whether the place of a mark has other data: its checksum covers its first bytes only.
 pub(super) fn is_foreign_mark(bytes: &[u8], store: u128) -> bool {
-    is_foreign(bytes, mark::begins_as_mark(bytes, store).then_some(mark::BYTES))
+    is_foreign(bytes, mark::wrong_bytes(bytes, store).map(|wrong| (mark::BYTES, wrong)))
 }
 
-/// Returns whether bytes behind a head of this length have other data.
-fn is_foreign(bytes: &[u8], head: Option<usize>) -> bool {
+/// Returns whether bytes that begin with a head of this length, with this number of wrong bytes, have other data.
+fn is_foreign(bytes: &[u8], head: Option<(usize, usize)>) -> bool {
+    let (head_bytes, wrong_in_head) = head.unwrap_or_default();
     let (first, others) = bytes.split_at(bytes.len().min(SECTOR_BYTES));
-    let sectors = std::iter::once(&first[head.unwrap_or(0)..]).chain(others.chunks(SECTOR_BYTES));
+    let sectors = std::iter::once(&first[head_bytes..]).chain(others.chunks(SECTOR_BYTES));
     let not_torn = sectors.filter(|sector| !is_blank(sector) && !is_spread(sector));
     let wrong = not_torn.map(|sector| sector.iter().filter(|&&byte| byte != 0).count());
-    wrong.sum::<usize>() > WRONG_BYTES_MAX
+    wrong_in_head + wrong.sum::<usize>() > WRONG_BYTES_MAX
 }
 
 fn is_blank(bytes: &[u8]) -> bool {
@@ -138,6 +139,8 @@ mod tests {
     fn text_is_told_from_what_a_power_cut_leaves() {
         let mut random = Seed(3).source();
         let mut torn = vec![0; 4096];
+        let layout = LogLayout::for_tests(20);
+        let is_foreign_page = |bytes: &[u8], store| is_foreign_page(bytes, store, &layout, 3);
         assert!(!is_foreign_page(&torn, 7));
         for _ in 0..2000 {
             let sector = random.below(8) as usize * SECTOR_BYTES;
@@ -164,7 +167,6 @@ mod tests {
             assert!(is_foreign_page(&page, 7) && is_foreign_mark(&page, 7), "{length} bytes of text at {at}");
         }
         // Behind a mark or the header of a page.
-        let layout = LogLayout::for_tests(20);
         let mut sound = mark::encode(&layout, 7, 3).as_slice().to_vec();
         assert!(!is_foreign_mark(&sound, 7));
         sound[100] = b'm';
@@ -185,6 +187,40 @@ mod tests {
             let mut page = torn.clone();
             page[at..at + 71].iter_mut().enumerate().for_each(|(nth, byte)| *byte = 128 + (nth % 30) as u8);
             assert!(is_foreign_page(&page, 7) && is_foreign_mark(&page, 7), "binary data at {at}");
+        }
+    }
+
+    #[test]
+    fn one_wrong_byte_of_a_record_is_damage_and_other_data_is_kept() {
+        let layout = LogLayout::for_tests(20);
+        let is_foreign_page = |bytes: &[u8]| is_foreign_page(bytes, 7, &layout, 3);
+        let (number, tail, durable_before) = (43, 30, 40);
+        let page = page::Page { store: 7, epoch: 2, number, tail, durable_before, first_record: Some(0) };
+        let mut torn = vec![0x17; 4096];
+        page.encode(2000, &mut torn);
+        torn[512..].fill(0);
+        let mark = mark::encode(&layout, 7, 9).as_slice().to_vec();
+        assert!(!is_foreign_page(&torn) && !is_foreign_mark(&mark, 7));
+        for at in 0..80 {
+            let mut damaged = torn.clone();
+            damaged[at] ^= 0x41;
+            assert!(!is_foreign_page(&damaged), "byte {at} of a torn page");
+        }
+        for at in 0..mark::BYTES {
+            let mut damaged = mark.clone();
+            damaged[at] ^= 0x41;
+            assert!(!is_foreign_mark(&damaged, 7), "byte {at} of a mark");
+            for length in 2..=16 {
+                let mut damaged = mark.clone();
+                damaged[at..at + length].fill(b'x');
+                assert!(is_foreign_mark(&damaged, 7), "{length} bytes over a mark, from {at}");
+            }
+        }
+        // Without the rest of a page its checksum and key may be any, and what follows is spread.
+        for at in 0..71 {
+            let mut damaged = torn.clone();
+            damaged[at..at + 16].fill(b'x');
+            assert!(is_foreign_page(&damaged), "16 bytes over a torn page, from {at}");
         }
     }
 }

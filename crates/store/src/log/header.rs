@@ -12,6 +12,7 @@ use crate::bytes::{Reader, put_bytes, put_varint};
 use crate::error::OpenError;
 use crate::log::recover::execute;
 use crate::salvage::Salvage;
+use flashlane_device::remains::{SECTOR_BYTES, is_remains};
 use flashlane_device::{Buffer, DataDevice, DeviceInfo, Request};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"flashkvh");
@@ -363,29 +364,49 @@ fn damaged_copy<L: DataDevice>(
         execute(device, request, Some(Buffer::zeroed(length as usize))).ok().flatten()
     };
     let (sound, other) = (read(sound_at)?, read(offset_bytes));
-    let header = &sound.as_slice()[..header_bytes as usize];
-    let (found, behind) = other.as_ref().map(|other| other.as_slice().split_at(header.len())).unzip();
-    if found == Some(header) {
+    let header = 0..header_bytes as usize;
+    let mut expected = vec![0; length as usize];
+    expected[header.clone()].copy_from_slice(&sound.as_slice()[header.clone()]);
+    let found = other.as_ref().map(Buffer::as_slice);
+    // What is behind a sound header means nothing.
+    if found.is_some_and(|found| found[header.clone()] == expected[header]) {
         return None;
     }
-    // What a store is created with is the same in every header of it: so a copy that a power cut left as it was before
-    // a salvage, or tore, is ours, whatever it states.
-    let created = LogConfig { salvage: None, ..config.clone() }.encode(layout.pages).len().min(header.len());
-    let is_alike = |found: &[u8]| {
-        [0..size_of_val(&MAGIC), HEAD_BYTES as usize..created]
-            .into_iter()
-            .all(|part| found[part.clone()] == header[part])
-    };
-    // Behind a header are zeros, unless a longer one with a salvage was there.
-    let is_free_behind = behind.is_none_or(|behind| behind.iter().all(|&byte| byte == 0));
-    let has_salvage = |found: &[u8]| found[CHECKED_FROM..].starts_with(&VERSION_WITH_SALVAGE.to_le_bytes());
-    // Bytes that are nearly all those of a header, or that are gone, are nobody else's.
     let is_ours = found.is_none_or(|found| {
-        let same = found.iter().zip(header).filter(|(found, own)| found == own).count();
-        let is_nearly = same * 2 > header.len() || found.iter().all(|&byte| byte == 0);
-        is_nearly && is_free_behind || is_alike(found) && (is_free_behind || has_salvage(found))
+        is_remains(found, &expected)
+            || is_other_version(found, config, layout)
+            || is_torn_by_a_salvage(found, &expected, config, layout)
     });
     Some(DamagedCopy { offset_bytes, repair: is_ours.then_some(sound) })
+}
+
+/// Returns whether a place holds a sound header of the same store, as before or after a salvage, and nothing behind it.
+fn is_other_version(found: &[u8], config: &LogConfig, layout: &LogLayout) -> bool {
+    match LogConfig::decode(found) {
+        Header::Sound { config: other, header_bytes, ring_pages, .. } => {
+            let has_nothing_behind = found[header_bytes as usize..].iter().all(|&byte| byte == 0);
+            let is_same = (other.store, &other.bounds) == (config.store, &config.bounds);
+            has_nothing_behind && is_same && ring_pages == Some(layout.pages)
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether a place may hold a header that a power cut tore while a salvage was recorded: sectors of two headers
+/// of the same store. What a store is created with is the same in both. The statement of the other salvage is not known,
+/// so it may be any. A header within one sector is not torn.
+fn is_torn_by_a_salvage(found: &[u8], expected: &[u8], config: &LogConfig, layout: &LogLayout) -> bool {
+    let end_of = |bytes: &[u8]| {
+        let field = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let (version, length) = (field(CHECKED_FROM), field(CHECKED_FROM + 4));
+        let end = HEAD_BYTES as usize + length as usize;
+        ((VERSION_WITH_MARKS..=VERSION_WITH_SALVAGE).contains(&version) && end <= bytes.len()).then_some(end)
+    };
+    let Some((one, other)) = end_of(found).zip(end_of(expected)) else { return false };
+    let end = one.max(other);
+    let created = LogConfig { salvage: None, ..config.clone() }.encode(layout.pages).len();
+    let same = [0..size_of_val(&MAGIC), HEAD_BYTES as usize..created, end..found.len()];
+    end > SECTOR_BYTES && same.into_iter().all(|part| found[part.clone()] == expected[part])
 }
 
 /// Reads the copy of the header that begins with page `first`.

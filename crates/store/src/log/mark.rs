@@ -61,9 +61,23 @@ pub(super) fn encode(layout: &LogLayout, store: u128, durable_to: u64) -> Buffer
     buffer
 }
 
-/// Returns whether bytes begin as a mark, whatever of it is damaged.
-pub(super) fn begins_as_mark(bytes: &[u8], store: u128) -> bool {
-    super::page::begins_as(bytes, MAGIC, VERSION, store)
+/// Returns the number of wrong bytes of a mark: none where it is sound, one where it is with another value of this one.
+/// `None` where more are.
+pub(super) fn wrong_bytes(bytes: &[u8], store: u128) -> Option<usize> {
+    let mut mark = *bytes.first_chunk::<BYTES>()?;
+    if decode(&mark, store).is_some() {
+        return Some(0);
+    }
+    let mut is_wrong = |at: usize| {
+        let found = mark[at];
+        let is_sound = (0..=u8::MAX).any(|byte| {
+            mark[at] = byte;
+            decode(&mark, store).is_some()
+        });
+        mark[at] = found;
+        is_sound
+    };
+    (0..BYTES).any(&mut is_wrong).then_some(1)
 }
 
 /// Returns whether bytes begin as a mark of any log.

@@ -11,12 +11,16 @@ use crate::bytes::Reader;
 use crate::filter::hash_key;
 use crate::log::LogLayout;
 use flashlane_base::random::{SPLITMIX64_STEP, splitmix64};
+use flashlane_device::remains::WRONG_BYTES_MAX;
+use std::ops::Range;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"flashlog");
 /// Version of the format that this program writes, and the newest that it reads.
 const VERSION: u32 = 1;
 pub(super) const HEADER_BYTES: u64 = 80;
 const NO_RECORD: u32 = u32::MAX;
+/// The numbers of a header, from the page's own on: those of which some are impossible.
+const NUMBERS: Range<usize> = 40..72;
 
 /// The header of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,20 +41,56 @@ pub(super) fn payload_bytes(layout: &LogLayout) -> u64 {
     layout.page_bytes - HEADER_BYTES
 }
 
-/// Returns whether bytes begin as a page of a log, whatever of its header is damaged.
-pub(super) fn begins_as_page(bytes: &[u8], store: u128) -> bool {
-    begins_as(bytes, MAGIC, VERSION, store)
+/// Returns the number of wrong bytes in the header of a page in a slot of the ring, as far as that is known without the
+/// checksum, which a torn page does not have: magic, version and store, and numbers that are impossible there but for
+/// one byte. `None` where more are wrong. A sound page of another store, as versions that did not blank the ring left,
+/// has none.
+pub(super) fn wrong_header_bytes(bytes: &[u8], store: u128, layout: &LogLayout, slot: u64) -> Option<usize> {
+    let mut header = *bytes.first_chunk::<{ HEADER_BYTES as usize }>()?;
+    let of_other = u128::from_le_bytes(header[16..32].try_into().expect("sixteen bytes"));
+    if of_other != store && Page::decode(bytes, of_other).is_some() {
+        return Some(0);
+    }
+    let expected = [&MAGIC.to_le_bytes()[..], &VERSION.to_le_bytes(), &store.to_le_bytes()].concat();
+    let found = [&header[..8], &header[12..32]].concat();
+    // A blank page has no header: its zeros count.
+    let mut wrong = found.iter().zip(&expected).filter(|(found, expected)| found != expected).count();
+    if wrong <= WRONG_BYTES_MAX && !is_possible(&header, layout, slot) {
+        wrong += 1;
+        let mut is_wrong = |at: usize| {
+            let found = header[at];
+            let is_right = (0..=u8::MAX).any(|byte| {
+                header[at] = byte;
+                is_possible(&header, layout, slot)
+            });
+            header[at] = found;
+            is_right
+        };
+        if !NUMBERS.into_iter().any(&mut is_wrong) {
+            return None;
+        }
+    }
+    (wrong <= WRONG_BYTES_MAX).then_some(wrong)
+}
+
+/// Returns whether a page with the numbers of this header can be in a slot of the ring.
+fn is_possible(header: &[u8; HEADER_BYTES as usize], layout: &LogLayout, slot: u64) -> bool {
+    let mut fields = Reader::new(&header[NUMBERS]);
+    let mut number = || fields.u64().expect("the header has all fields");
+    let [number, tail, durable_before] = [number(), number(), number()];
+    let mut length = || fields.u32().expect("the header has all fields");
+    let (used, first_record) = (length(), length());
+    number % layout.pages == slot
+        && tail <= durable_before
+        && durable_before <= number
+        && number - tail <= layout.pages
+        && u64::from(used) <= payload_bytes(layout)
+        && (first_record == NO_RECORD || first_record <= used)
 }
 
 /// Returns whether bytes begin as a page of any log.
 pub(super) fn has_magic(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC.to_le_bytes())
-}
-
-/// Returns whether bytes begin with this magic, or have this version and store behind the checksum that follows it.
-pub(super) fn begins_as(bytes: &[u8], magic: u64, version: u32, store: u128) -> bool {
-    let identity = [&version.to_le_bytes()[..], &store.to_le_bytes()].concat();
-    bytes.starts_with(&magic.to_le_bytes()) || bytes.get(12..).is_some_and(|rest| rest.starts_with(&identity))
 }
 
 /// Returns the part of a page behind its header.

@@ -218,7 +218,7 @@ fn read_ring<L: DataDevice>(device: &mut L, layout: &LogLayout, store: u128, kep
         for (slot, bytes) in chunk.clone().zip(buffer.as_slice().chunks(layout.page_bytes as usize)) {
             ring.slots[slot as usize] = match Page::decode(bytes, store) {
                 Some((page, _)) if page.number % layout.pages == slot => Slot::Page(page),
-                None if is_foreign_page(bytes, store) => Slot::Foreign,
+                None if is_foreign_page(bytes, store, layout, slot) => Slot::Foreign,
                 _ => Slot::Invalid,
             };
         }

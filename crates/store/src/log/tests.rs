@@ -551,7 +551,7 @@ fn every_damaged_byte_that_means_something_is_told() {
 #[test]
 fn damaged_copy_of_the_header_is_repaired_by_the_next_write() {
     // The last ones are over the end of the header and behind it.
-    for (at, length) in [(0, 1), (4096 + 14, 1), (0, 4096), (4096 + 35, 4061), (4096 + 35, 40)] {
+    for (at, length) in [(0, 1), (4110, 1), (20, 16), (4104, 2), (0, 4096), (4131, 4061), (4131, 40)] {
         let is_ours = length == 1;
         let mut disk = create(24, 4).into_device();
         let sound = disk.bytes_mut()[..8192].to_vec();
