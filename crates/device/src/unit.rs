@@ -85,13 +85,13 @@ pub enum Rule {
     /// A read of, or a write to, a unit whose last write or erase was cut short.
     #[error("the unit's last write or erase was cut short: an erase has to come first")]
     Torn,
-    /// A write to an erased unit while the device's maximum number of units is partly written.
-    #[error(
-        "{most} units are partly written, and the device keeps no more open: one has to be filled or erased first"
-    )]
+    /// A write to a unit that is not open while the device's maximum number of units is.
+    #[error("{most} of the units are open, and the device keeps no more: {}", Self::makes_room(*waits))]
     TooManyOpen {
-        /// Maximum number of partly written units.
+        /// Maximum number of open units.
         most: u32,
+        /// Whether the end of a request in flight makes room.
+        waits: bool,
     },
     /// A write, append or open of a zone in no active state while the device's maximum number of zones is active.
     #[error(
@@ -125,6 +125,20 @@ pub enum Rule {
         /// The operation in flight.
         operation: Operation,
     },
+}
+
+impl Rule {
+    /// Returns whether a request that breaks the rule is accepted once others in flight have completed.
+    pub fn waits(self) -> bool {
+        matches!(self, Self::Busy { .. } | Self::TooManyOpen { waits: true, .. })
+    }
+
+    fn makes_room(waits: bool) -> &'static str {
+        match waits {
+            true => "a request in flight on one of them has to complete first",
+            false => "one has to be filled, finished or erased first",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@
 //! - Read-only and offline zones are bad units. A zone with its write pointer between two write units is torn.
 //! - Erases are not counted: the drive does not report wear.
 //! - A drive limits the number of partly written zones. At the limit, a write to an erased unit waits if a write in
-//!   flight will fill a zone, and is refused ([`Rule::TooManyOpen`]) otherwise.
+//!   flight will fill a zone, or a reset will empty one, and is refused ([`Rule::TooManyOpen`]) otherwise.
 //!
 //! The first write to a zone opens it and the last one finishes it. The other two zone ioctls are not used: opening a
 //! zone before its first write gains nothing, because the limit is tracked here; and a zone finished before its end
@@ -102,7 +102,7 @@ impl ZonedDevice {
             && let Some(most) = self.most_open.filter(|&most| self.stay_open.len() >= most as usize)
             && !self.stay_open.contains(&self.number(request))
         {
-            return Err(request.refused_by(Rule::TooManyOpen { most }));
+            return Err(request.refused_by(Rule::TooManyOpen { most, waits: false }));
         }
         if self.in_flight.len() >= self.info.depth as usize {
             return Err(SubmitError::Full { depth: self.info.depth });
@@ -170,14 +170,15 @@ impl ZonedDevice {
             self.submit_to_drive(request, buffer)?;
         }
         self.units.accepted(&request);
-        if request.operation == Operation::Write {
-            let number = self.number(&request);
-            let unit_bytes = self.info.erase_unit_bytes;
-            if request.offset_bytes % unit_bytes + request.length_bytes == unit_bytes {
-                self.stay_open.remove(&number);
-            } else {
-                self.stay_open.insert(number);
+        let unit_bytes = self.info.erase_unit_bytes;
+        match request.operation {
+            Operation::Write if !(request.offset_bytes + request.length_bytes).is_multiple_of(unit_bytes) => {
+                self.stay_open.insert(self.number(&request));
             }
+            Operation::Write | Operation::Erase => {
+                self.stay_open.remove(&self.number(&request));
+            }
+            _ => {}
         }
         self.in_flight.insert(request.id, InFlight { request, submitted });
         Ok(())

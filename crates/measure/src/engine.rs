@@ -12,9 +12,7 @@
 
 use crate::Interruption;
 use flashlane_base::{Duration, Instant, Operation};
-use flashlane_device::{
-    Completion, Device, Lane, PlacementHandle, QueueId, Request, RequestId, Rule, SubmitError,
-};
+use flashlane_device::{Completion, Device, Lane, PlacementHandle, QueueId, Request, RequestId, SubmitError};
 use flashlane_workload::Access;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -147,7 +145,7 @@ enum Submitted {
     Taken,
     /// The device is full.
     Full,
-    /// The erase unit is busy with another request.
+    /// The erase unit is busy with another request, or waits for another unit.
     Busy,
     /// The device refuses the request: the slot takes another, or the loop ends.
     Refused,
@@ -330,7 +328,7 @@ impl<'a, C: Client> Engine<'a, C> {
                 Submitted::Taken
             }
             Err(SubmitError::Full { .. }) if self.in_flight > 0 => Submitted::Full,
-            Err(SubmitError::Rule { rule: Rule::Busy { .. }, .. }) if self.in_flight > 0 => Submitted::Busy,
+            Err(SubmitError::Rule { rule, .. }) if self.in_flight > 0 && rule.waits() => Submitted::Busy,
             Err(error) => {
                 if !self.client.refused(slot, &access, error, self.device) {
                     self.interrupt(Interruption::Refused { access, error });

@@ -435,6 +435,14 @@ fn writers_refuse_a_read_only_file_system() {
 }
 
 #[test]
+fn run_waits_at_the_limit_of_open_zones() {
+    let device = "sim:zn540-1tb,zones.max_open=1,zones.capacity=48MiB,zones.size=48MiB,capacity=6GiB";
+    let result = json(&["run", device, "sequential-write,size=128k,depth=4,requests=1000"]);
+    assert_eq!(result["requests"], 1000);
+    assert!(result["partial"].is_null());
+}
+
+#[test]
 fn a_read_of_erase_units_without_data_names_a_drive_that_has_some() {
     for (device, size) in [("sim:sdf", "8KiB"), ("sim:zn540-1tb", "4KiB")] {
         let read = format!("random-read,size={size},requests=10");

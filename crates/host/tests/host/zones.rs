@@ -161,6 +161,11 @@ fn partly_written_zones_stay_within_the_drives_limit() {
         );
         one(&mut device, Request::erase(1, 0, unit));
         one(&mut device, part(u64::from(most)));
+        // A write waits for an erase in flight.
+        device.submit(Request::erase(100, unit, unit)).unwrap_or_else(|error| panic!("{error}"));
+        device.submit(part(u64::from(most) + 1)).unwrap_or_else(|error| panic!("{error}"));
+        let done = drain(&mut device, 2);
+        assert!(done.iter().all(|completion| completion.outcome.is_ok()), "{done:?}");
         erase_all(&mut device);
     }
 }

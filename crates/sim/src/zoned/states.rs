@@ -70,7 +70,9 @@ impl ZoneStates {
             return Ok(None);
         }
         let idle = self.implicit.values().find(|&&open| !is_busy(open));
-        idle.map(|&open| Some(open)).ok_or(Rule::TooManyOpen { most: self.most_open })
+        // An implicitly open zone can be closed for it once nothing is in flight on it.
+        let waits = !self.implicit.is_empty();
+        idle.map(|&open| Some(open)).ok_or(Rule::TooManyOpen { most: self.most_open, waits })
     }
 
     /// Checks whether a zone may be closed: it must be active.

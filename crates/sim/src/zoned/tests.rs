@@ -65,6 +65,27 @@ fn it_conforms() {
     conformance::check(&mut || Box::new(Interleaved::new(tiny(&[]))));
 }
 
+#[test]
+fn refusal_at_the_limit_says_whether_waiting_makes_room() {
+    let mut device = Interleaved::new(tiny(&[("zones.max_open", "1")]));
+    let rule = |result| match result {
+        Err(SubmitError::Rule { rule, .. }) => rule,
+        other => panic!("{other:?}"),
+    };
+    device.submit(Request::write(0, 0, 4096)).unwrap();
+    let refused = rule(device.submit(Request::write(1, ZONE, 4096)));
+    assert_eq!((refused, refused.waits()), (Rule::TooManyOpen { most: 1, waits: true }, true));
+    assert!(refused.to_string().ends_with("a request in flight on one of them has to complete first"));
+    rest(&mut device);
+    assert_eq!(device.submit(Request::write(1, ZONE, 4096)), Ok(()));
+    rest(&mut device);
+    // The drive closes no zone that the host has opened.
+    device.submit(Request::open(2, ZONE, ZONE)).unwrap();
+    rest(&mut device);
+    let refused = rule(device.submit(Request::write(3, 2 * ZONE, 4096)));
+    assert_eq!((refused, refused.waits()), (Rule::TooManyOpen { most: 1, waits: false }, false));
+}
+
 /// Nanoseconds of the host, of a program's data over the bus, and of the array.
 const HOST: u64 = 5_200;
 const BUS: u64 = 20_827;

@@ -50,7 +50,7 @@ impl Model {
                 self.zones.iter().enumerate().filter(|(_, zone)| zone.state == ZoneState::ImplicitlyOpen);
             match implicit.min_by_key(|(_, zone)| zone.opened).map(|(at, _)| at) {
                 Some(oldest) => self.zones[oldest].state = ZoneState::Closed,
-                None => return Some(Rule::TooManyOpen { most: self.most_open as u32 }),
+                None => return Some(Rule::TooManyOpen { most: self.most_open as u32, waits: false }),
             }
         }
         self.clock += 1;
