@@ -34,6 +34,8 @@ fn writes_require_destroy_data() {
         refused(2, &["run", &format!("faulty({})", path.display()), workload], &["--destroy-data"]);
         let lanes = format!("lanes({},channels=2,unit=64KiB,format=yes)", path.display());
         refused(2, &["run", &lanes, "random-read,size=64KiB"], &["--destroy-data is required: 'format=yes'"]);
+        let replicated = format!("replicated({},partitions=4)", path.display());
+        refused(2, &["run", &replicated, workload], &["'replicated' takes all of it", "nothing was touched"]);
         untouched(&path, b"");
     }
 }
