@@ -8,6 +8,7 @@ use crate::value::Value;
 use flashlane_base::Duration;
 use flashlane_device::DataDevice;
 use flashlane_store::{KeyValueStore, Loader};
+use std::ops::RangeInclusive;
 
 /// A table of a store.
 pub struct Table<'a, D, L> {
@@ -147,6 +148,11 @@ impl<D: DataDevice, L: DataDevice> RowLoader<'_, D, L> {
     /// Returns the number of rows that are stored, from the first one on without a gap.
     pub fn stored(&self) -> u64 {
         self.loader.stored()
+    }
+
+    /// Returns the number of all rows that are stored: see [`Loader::stored_in_all`].
+    pub fn stored_in_all(&self) -> RangeInclusive<u64> {
+        self.loader.stored_in_all()
     }
 
     /// Returns whether every row that was taken is stored.

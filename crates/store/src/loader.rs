@@ -4,15 +4,17 @@
 //! of several pairs with one key the last one counts. [`Loader::stored`] counts the pairs from the first one on of
 //! which none is missing, so that after a power cut a program goes on from a number that it has reported.
 //!
-//! Invariants: pair `n` is counted by `stored`, in `ahead`, or in flight; `ahead` has no number up to `stored`.
+//! Invariants: pair `n` is counted by `stored`, in `ahead`, in flight, or counted by `failed`; `ahead` has no number up to
+//! `stored`.
 
-use crate::error::{StoreError, WriteError};
+use crate::error::{StoreError, WriteError, WriteFailure};
 use crate::log::Durability;
 use crate::operation::{Batch, Finished, Outcome, Ticket};
 use crate::store::Store;
 use flashlane_base::{Duration, Instant};
 use flashlane_device::DataDevice;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 /// Most writes in flight: enough for groups of the log that take as long as the device's flush.
 const IN_FLIGHT: usize = 4096;
@@ -32,6 +34,10 @@ pub struct Loader<'a, D: DataDevice, L: DataDevice> {
     stored: u64,
     /// Numbers of stored pairs behind one that is not.
     ahead: BTreeSet<u64>,
+    /// Pairs whose write failed.
+    failed: u64,
+    /// Those of them that may be stored all the same.
+    unknown: u64,
     /// Nothing has been in flight since the last refusal.
     is_idle: bool,
     finished: Vec<Finished>,
@@ -48,6 +54,8 @@ impl<'a, D: DataDevice, L: DataDevice> Loader<'a, D, L> {
             taken: 0,
             stored: 0,
             ahead: BTreeSet::new(),
+            failed: 0,
+            unknown: 0,
             is_idle: false,
             finished: Vec::new(),
         }
@@ -98,27 +106,47 @@ impl<'a, D: DataDevice, L: DataDevice> Loader<'a, D, L> {
     /// Lets the devices work until a write completes, for at most `longest`. Returns false where nothing is in flight.
     ///
     /// # Errors
-    /// [`StoreError::WriteFailed`]: a pair that was taken is not stored.
+    /// [`StoreError::WriteFailed`]: a pair that was taken is not stored. Others are still in flight.
     pub fn wait(&mut self, longest: Duration) -> Result<bool, StoreError> {
         self.is_idle = !self.store.step_for(longest);
         self.store.reap(Instant::ZERO, &mut self.finished);
+        let mut outcome = Ok(!self.is_idle);
         for finished in self.finished.drain(..) {
             let (number, key) = self.in_flight.remove(&finished.ticket).expect("a write of the loader");
             self.keys.remove(&key);
             let Outcome::Write(result) = finished.outcome else { unreachable!("only writes are in flight") };
-            result?;
-            self.ahead.insert(number);
+            match result {
+                Ok(_) => drop(self.ahead.insert(number)),
+                Err(error) => {
+                    self.failed += 1;
+                    self.unknown += u64::from(matches!(error, WriteFailure::Log(_)));
+                    outcome = outcome.and(Err(error.into()));
+                }
+            }
         }
         while self.ahead.remove(&(self.stored + 1)) {
             self.stored += 1;
         }
-        debug_assert_eq!(self.stored + (self.ahead.len() + self.in_flight.len()) as u64, self.taken);
-        Ok(!self.is_idle)
+        let others = (self.ahead.len() + self.in_flight.len()) as u64;
+        debug_assert_eq!(self.stored + self.failed + others, self.taken);
+        outcome
     }
 
     /// Returns the number of pairs that are stored, from the first one on without a gap.
     pub fn stored(&self) -> u64 {
         self.stored
+    }
+
+    /// Returns the number of all pairs that are stored, those behind a missing one too: at least those whose write has
+    /// completed, and at most also those in flight and those whose log failed, which may be there when the store is opened.
+    pub fn stored_in_all(&self) -> RangeInclusive<u64> {
+        let least = self.stored + self.ahead.len() as u64;
+        least..=least + self.unknown + self.in_flight.len() as u64
+    }
+
+    /// Returns whether pairs are in flight.
+    pub fn is_in_flight(&self) -> bool {
+        !self.in_flight.is_empty()
     }
 
     /// Returns whether every pair that was taken is stored.
@@ -143,6 +171,7 @@ mod tests {
     use crate::{KeyValueStore, Slices, StoreOptions};
     use flashlane_base::Seed;
     use flashlane_device_testing::{MemoryDisk, MemoryLanes, cycle_power};
+    use flashlane_layer::{Fault, Faults, Faulty, Rate};
 
     fn store(units: u64) -> Store<MemoryLanes, MemoryDisk> {
         let device = MemoryLanes::new(4, units, 8192, 512, Seed(1));
@@ -192,6 +221,40 @@ mod tests {
         for nth in 0..stored as u32 {
             assert_eq!(store.get(&nth.to_be_bytes()), Ok(Some(vec![7; 300])), "pair {nth} of {stored}");
         }
+    }
+
+    /// A write that fails is counted, and those that complete beside it and behind it.
+    #[test]
+    fn stored_pairs_are_counted_beside_one_that_failed() {
+        let mut failures = 0;
+        for seed in 0..20 {
+            let device = MemoryLanes::new(4, 64, 8192, 512, Seed(seed));
+            let log = MemoryDisk::new(256 << 10, 512, Seed(seed));
+            let store = Store::create(device, log, 1, Slices::even(4), StoreOptions::default());
+            let (device, log) = store.expect("the devices suit").into_devices();
+            let faults = Faults::default().with(Fault::WriteError, Rate::Share(0.6));
+            let log = Faulty::over_data(log, faults, Seed(seed));
+            let Ok(mut store) = Store::open(device, log, StoreOptions::default()) else { continue };
+            let mut loader = Loader::new(&mut store, Durability::Device);
+            let (mut offered, mut nth) = (0_u64, 0_u32);
+            while nth < 200 && loader.failed == 0 {
+                match loader.offer(&nth.to_be_bytes(), &[7; 300]) {
+                    Ok(is_taken) => nth += u32::from(is_taken),
+                    Err(_) => break,
+                }
+                offered = nth.into();
+                let _ = loader.wait(Duration::ZERO);
+            }
+            while loader.is_in_flight() && loader.wait(LONGEST) != Ok(false) {}
+            failures += loader.failed;
+            let (first, all) = (loader.stored(), loader.stored_in_all());
+            assert!(first <= *all.start() && *all.end() <= offered, "{first}, {all:?} of {offered}");
+            let (device, log) = store.into_devices();
+            let mut store = KeyValueStore::open(device, log.inner().clone()).expect("it is sound");
+            let found = store.entries(b"", None, true).count() as u64;
+            assert!(all.contains(&found), "{found} are found, and {all:?} stored, with seed {seed}");
+        }
+        assert!(failures > 0);
     }
 
     #[test]

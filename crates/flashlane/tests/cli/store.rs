@@ -1,6 +1,6 @@
 //! A key-value store on a file that is divided into lanes, with its log in a file beside it.
 
-use crate::endings::interrupt;
+use crate::endings::{interrupt, mounted};
 use crate::program::{command, done, flashlane, json, refused, text};
 use std::collections::BTreeMap;
 use std::fs;
@@ -321,6 +321,39 @@ fn malformed_line_is_named_and_those_before_it_are_stored() {
     kept.refused(2, "import", &[text(&file)], &["line 1 of", "as those of tables and files do"]);
     let file = kept.file("pairs", "nothing");
     kept.refused(2, "import", &[text(&file)], &["line 1 of", "no tab ends the key"]);
+}
+
+#[test]
+fn import_over_a_full_file_system_says_how_many_lines_are_stored() {
+    let Some(mount) = mounted("size=6m") else {
+        eprintln!("skipped: mounting a small file system is not allowed here");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (device, log, lines) =
+        (mount.0.path().join("device"), dir.path().join("log"), dir.path().join("lines"));
+    fs::File::create(&device).unwrap().set_len(64 << 20).unwrap();
+    let spec = format!("lanes({},channels=2,unit=256KiB)", device.display());
+    let with_log = ["--log", text(&log)];
+    let create = ["store", "create", &spec, "--log-size", "4MiB", "--destroy-data"];
+    done(&[&create[..], &with_log].concat());
+    let pairs: Vec<String> = (0..200).map(|nth| format!("{nth:04}\t{}\n", "x".repeat(100_000))).collect();
+    fs::write(&lines, pairs.concat()).unwrap();
+    let ended = flashlane(&[&["store", "import", &spec, text(&lines)][..], &with_log].concat());
+    assert_eq!(ended.status, 1, "{}", ended.stderr);
+    let said = ended.stderr.split("stored: ").nth(1).expect("the number is said");
+    let numbers: Vec<u64> = said
+        .split([' ', ','])
+        .map_while(|word| match word {
+            "to" => Some(None),
+            word => word.parse().ok().map(Some),
+        })
+        .flatten()
+        .collect();
+    let found =
+        json(&[&["store", "stat", &spec, "--count"][..], &with_log].concat())["keys"].as_u64().unwrap();
+    let (least, most) = (numbers[0], *numbers.last().unwrap());
+    assert!(least > 0 && (least..=most).contains(&found), "{found} are found: {}", ended.stderr);
 }
 
 #[test]

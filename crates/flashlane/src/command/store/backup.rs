@@ -2,6 +2,7 @@
 
 use super::Level;
 use super::device::{Place, failed, open, to_salvage};
+use super::import::{stored_of, wait_for};
 use super::opened::OpenedStore;
 use crate::command::sdf::counted;
 use crate::failure::{Failure, Status, notify};
@@ -97,6 +98,9 @@ pub struct Input {
     pub length_bytes: Option<u64>,
 }
 
+/// What an entry is called, and more of them.
+const ENTRIES: [&str; 2] = ["entry", "entries"];
+
 /// Stores the entries of a backup in a store without keys.
 pub fn restore(mut store: OpenedStore, input: Input, name: &str, level: Level) -> Result<Status, Failure> {
     if !store.scan(b"", None, 1).map_err(failed)?.items.is_empty() {
@@ -112,20 +116,20 @@ pub fn restore(mut store: OpenedStore, input: Input, name: &str, level: Level) -
     let refusal = load(&mut loader, reader, length_bytes, &meter)?;
     let is_stopped = flashlane_host::interrupted();
     while !loader.is_done() && wait(&mut loader)? {}
-    let (stored, is_done) = (loader.stored(), loader.is_done());
+    let (stored, is_done, before) = (loader.stored(), loader.is_done(), stored_of(&loader, ENTRIES));
     drop(loader);
     drop(meter);
     let entries = counted(stored, "entry", "entries");
     match refusal {
-        Some(error) => Err(Failure::failed(
-            error.context(format!("{name} is not restored; stored before it: {entries}")),
-        )),
+        Some(error) => {
+            Err(Failure::failed(error.context(format!("{name} is not restored; stored before it: {before}"))))
+        }
         None if is_stopped => {
             notify(&format!("stopped; {entries} stored from the first on, durability: {}", level.name()));
             Ok(Status::Failed)
         }
         None if !is_done => Err(Failure::failed(anyhow!(
-            "the device is full: the entries behind the first {stored} wait for room"
+            "the device is full, and entries behind the first {stored} wait for room; stored: {before}"
         ))),
         None => {
             print(&format!("{entries} stored, durability: {}\n", level.name()))?;
@@ -162,12 +166,12 @@ fn load<D: DataDevice, L: DataDevice>(
         }
         taken_bytes += (entry.key.len() + entry.value.len()) as u64;
         if number % 64 == 0 {
-            loader.wait(Duration::ZERO).map_err(failed)?;
+            wait_for(loader, Duration::ZERO, ENTRIES)?;
         }
     }
     Ok(None)
 }
 
 fn wait<D: DataDevice, L: DataDevice>(loader: &mut Loader<'_, D, L>) -> Result<bool, Failure> {
-    loader.wait(WAIT).map_err(failed)
+    wait_for(loader, WAIT, ENTRIES)
 }

@@ -2,7 +2,7 @@
 
 use super::Level;
 use super::backup::{self, Input};
-use super::device::{Place, create_simulated, failed, open_to_write};
+use super::device::{Place, create_simulated, open_to_write};
 use crate::command::sdf::counted;
 use crate::failure::{Failure, Status, notify};
 use crate::output::print;
@@ -17,6 +17,7 @@ use flashlane_store::{Loader, is_backup};
 use flashlane_trace::is_standard_input;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -28,6 +29,10 @@ const READ_BYTES: usize = 256 << 10;
 const LINE_BYTES_MAX: usize = 256 << 20;
 /// Bytes by which a backup is known.
 const BACKUP_BEGINS_BYTES: usize = 8;
+/// Waits for other writes in flight after one has failed.
+const WAITS_FOR_OTHERS: u32 = 200;
+/// What a line is called, and more of them.
+const LINES: [&str; 2] = ["line", "lines"];
 /// Lines between two looks at the completed writes.
 const LINES_PER_LOOK: u64 = 64;
 
@@ -187,7 +192,8 @@ pub fn import(place: &Place, path: &Path, level: Level, acknowledge: bool) -> Re
     }
     acknowledged.set(loader.stored())?;
     let is_stuck = !loader.is_done() && !flashlane_host::interrupted();
-    let stored = loader.stored();
+    let (stored, most) = (loader.stored(), *loader.stored_in_all().end());
+    let before = stored_of(&loader, LINES);
     let is_stopped = matches!(ended, Ended::Stopped) || !loader.is_done();
     meter.say("merging");
     meter.set(None);
@@ -195,16 +201,16 @@ pub fn import(place: &Place, path: &Path, level: Level, acknowledge: bool) -> Re
     while !flashlane_host::interrupted() && store.store().step_for(WAIT) {}
     drop(meter);
     let lines = counted(stored, "line", "lines");
-    let refused = |error: anyhow::Error| match stored {
+    let refused = |error: anyhow::Error| match most {
         0 => Failure::unusable(error),
         _ => Failure::failed(error),
     };
     match ended {
         Ended::Refused(number, error) => Err(refused(
-            error.context(format!("line {number} of {name} is not stored; stored before it: {lines}")),
+            error.context(format!("line {number} of {name} is not stored; stored before it: {before}")),
         )),
         _ if is_stuck => Err(refused(anyhow!(
-            "the device is full: the lines behind the first {stored} wait for room; delete keys to make room"
+            "the device is full, and lines behind the first {stored} wait for room; stored: {before}; delete keys to make room"
         ))),
         _ if is_stopped => {
             notify(&format!("stopped; {lines} stored from the first on, durability: {}", level.name()));
@@ -265,19 +271,48 @@ fn load<D: DataDevice, L: DataDevice>(
             }
         }
         if number % LINES_PER_LOOK == 0 {
-            loader.wait(Duration::ZERO).map_err(failed)?;
+            wait_for(loader, Duration::ZERO, LINES)?;
             acknowledged.set(loader.stored())?;
         }
     }
 }
 
 fn wait<D: DataDevice, L: DataDevice>(loader: &mut Loader<'_, D, L>) -> Result<bool, Failure> {
-    let waited = loader.wait(WAIT);
-    waited.map_err(|error| {
-        let stored = counted(loader.stored(), "line", "lines");
-        Failure::failed(
-            anyhow::Error::from(error)
-                .context(format!("stored from the first on: {stored}; one behind them is not")),
-        )
-    })
+    wait_for(loader, WAIT, LINES)
+}
+
+/// Lets a loader wait. Where a write fails, the error says how many are stored once the others have ended.
+pub fn wait_for<D: DataDevice, L: DataDevice>(
+    loader: &mut Loader<'_, D, L>,
+    longest: Duration,
+    names: [&str; 2],
+) -> Result<bool, Failure> {
+    let error = match loader.wait(longest) {
+        Ok(is_working) => return Ok(is_working),
+        Err(error) => error,
+    };
+    let mut waits_left = WAITS_FOR_OTHERS;
+    while loader.is_in_flight() && waits_left > 0 && loader.wait(WAIT) != Ok(false) {
+        waits_left -= 1;
+    }
+    let stored = stored_of(loader, names);
+    Err(Failure::failed(
+        anyhow::Error::from(error).context(format!("stored: {stored}; one behind them is not")),
+    ))
+}
+
+/// Says how many of a loader's pairs are stored: see [`stored_text`].
+pub fn stored_of<D: DataDevice, L: DataDevice>(loader: &Loader<'_, D, L>, names: [&str; 2]) -> String {
+    stored_text(loader.stored(), loader.stored_in_all(), names)
+}
+
+/// Says how many are stored in all, one or more of them named so, and how many of these from the first on where one is
+/// missing.
+pub fn stored_text(first: u64, all: RangeInclusive<u64>, [one, more]: [&str; 2]) -> String {
+    let (least, most) = all.into_inner();
+    let count = match least == most {
+        true => counted(least, one, more),
+        false => format!("{least} to {most} {more}"),
+    };
+    if first == most { count } else { format!("{count}, of which {first} from the first on") }
 }

@@ -2,6 +2,7 @@
 
 use super::super::Level;
 use super::super::device::{Place, open_to_write};
+use super::super::import::stored_text;
 use super::failed;
 use crate::command::sdf::counted;
 use crate::failure::{Failure, Status};
@@ -30,9 +31,16 @@ pub fn import(place: &Place, table: &str, path: &Path, level: Level) -> Result<S
         Failure::unusable(error.context(format!("the first line of {name} must name columns")))
     })?;
     let mut loader = table.loader();
-    let ended = load(&mut reader, &columns, &mut loader);
-    while !loader.is_done() && loader.wait(WAIT).map_err(failed)? {}
-    let (stored, is_done) = (loader.stored(), loader.is_done());
+    let mut ended = load(&mut reader, &columns, &mut loader);
+    while !loader.is_done() {
+        match loader.wait(WAIT) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => ended = ended.and(Err(error.into())),
+        }
+    }
+    let (stored, is_done) = (*loader.stored_in_all().start(), loader.is_done());
+    let before = stored_text(loader.stored(), loader.stored_in_all(), ["row", "rows"]);
     drop(loader);
     store.store().settle();
     let rows = counted(stored, "row", "rows");
@@ -48,7 +56,7 @@ pub fn import(place: &Place, table: &str, path: &Path, level: Level) -> Result<S
         Err(error) => {
             let line = reader.line();
             let error =
-                error.context(format!("line {line} of {name} is not stored; stored before it: {rows}"));
+                error.context(format!("line {line} of {name} is not stored; stored before it: {before}"));
             Err(if stored == 0 { Failure::unusable(error) } else { Failure::failed(error) })
         }
     }
