@@ -26,7 +26,8 @@
 //! - A unit is in its lane's heap of erased units exactly while it is `Erased`, and in its lane's queue of units to
 //!   erase exactly while it is `ToErase`.
 //! - A unit that failed a write is erased and written once more; if that write fails too, it is not used any more. A
-//!   write for which no space is left below is no failure of its unit.
+//!   write for which no space is left below is no failure of its unit. Until it is written, units that were written
+//!   before come first, which have their space: a sparse file keeps what it was given.
 //! - The unit of a failed write of block N may hold a copy of it. While such a stale copy exists, the unit whose erase
 //!   completes the delete of block N is not erased: the copy would become block N after a power cut.
 //! - `Bad` and `Retired` are final.
@@ -123,6 +124,8 @@ pub(crate) struct UnitTable {
     lanes: Vec<LaneIndex>,
     /// Units that failed a write and have completed none since.
     failed_once: BTreeSet<UnitAddress>,
+    /// Units for whose last write no space was left below.
+    without_space: BTreeSet<UnitAddress>,
     /// Units that are `ToErase` or `Erasing` with [`Cause::StaleCopy`], and the id.
     stale_copies: BTreeMap<UnitAddress, u64>,
     /// Units found damaged, on opening or before a write, and not erased since, those whose erase failed among them.
@@ -145,6 +148,7 @@ impl UnitTable {
             states: vec![UnitUse::Bad; layout.all_units() as usize],
             lanes: vec![LaneIndex::default(); layout.lanes as usize],
             failed_once: BTreeSet::new(),
+            without_space: BTreeSet::new(),
             stale_copies: BTreeMap::new(),
             damaged: BTreeSet::new(),
             foreign: BTreeSet::new(),
@@ -237,10 +241,15 @@ impl UnitTable {
 
     // Writes.
 
-    /// Returns the least worn erased unit of a lane.
+    /// Returns the least worn erased unit of a lane; where space ran out below, of those that were erased before, and so
+    /// have some. Visits every erased unit of the lane then.
     pub(crate) fn least_worn(&self, lane: u32) -> Option<UnitAddress> {
-        let &Reverse((_, unit)) = self.lanes[lane as usize].erased.peek()?;
-        Some(UnitAddress { lane, unit })
+        let erased = &self.lanes[lane as usize].erased;
+        let key = |&&Reverse((erases, unit)): &&Reverse<(u32, u32)>| {
+            (self.without_space.contains(&UnitAddress { lane, unit }), erases == 0, erases, unit)
+        };
+        let first = if self.without_space.is_empty() { erased.peek() } else { erased.iter().min_by_key(key) };
+        first.map(|&Reverse((_, unit))| UnitAddress { lane, unit })
     }
 
     /// Returns an erased unit of a lane for a copy of the superblock: the least worn one in `region`, or else the
@@ -285,6 +294,10 @@ impl UnitTable {
             panic!("{address:?} is written as {:?}", self.state(address))
         };
         self.failed_once.remove(&address);
+        if self.without_space.remove(&address) {
+            // There is space again.
+            self.without_space.clear();
+        }
         self.set(address, UnitUse::Live(holds));
     }
 
@@ -294,6 +307,9 @@ impl UnitTable {
         let UnitUse::Writing(holds) = self.state(address) else {
             panic!("the write of {address:?} failed as {:?}", self.state(address))
         };
+        if !is_to_blame {
+            self.without_space.insert(address);
+        }
         if is_bad {
             self.set(address, UnitUse::Bad);
         } else if !is_to_blame || self.failed_once.insert(address) {

@@ -10,6 +10,7 @@ use flashlane_device::{
     AtRisk, Buffer, Completion, DataDevice, Device, DeviceInfo, Failure, Lane, Operation, Request, RequestId,
     SubmitError, Unit, UnitStates,
 };
+use std::collections::BTreeSet;
 
 /// Probabilities of failure per request, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -33,6 +34,9 @@ pub struct MemoryLanes {
     queue: Queue,
     random: Random,
     faults: MemoryFaults,
+    /// Units that may be written at least once, and those that were: see
+    /// [`with_space_for`](MemoryLanes::with_space_for).
+    space: Option<(usize, BTreeSet<(Lane, u64)>)>,
 }
 
 /// EIO, which Linux reports for a failed request.
@@ -62,7 +66,26 @@ impl MemoryLanes {
             queue: Queue::default(),
             random: seed.derive("memory lanes").source(),
             faults: MemoryFaults::default(),
+            space: None,
         }
+    }
+
+    /// Returns the device as on a sparse file whose file system has space for this number of units: others fail to be
+    /// written. An erase gives no space back.
+    pub fn with_space_for(mut self, units: usize) -> Self {
+        self.space = Some((units, BTreeSet::new()));
+        self
+    }
+
+    /// Returns whether the unit of a write has space, or gets some.
+    fn takes_space(&mut self, request: &Request) -> bool {
+        let unit = (request.lane, request.offset_bytes / self.info.erase_unit_bytes);
+        let Some((units, backed)) = &mut self.space else { return true };
+        let has_space = backed.contains(&unit) || backed.len() < *units;
+        if has_space {
+            backed.insert(unit);
+        }
+        has_space
     }
 
     /// Returns the device with these probabilities of failure from now on.
@@ -88,6 +111,7 @@ impl MemoryLanes {
         self.units.accepted(&request);
         let outcome = match request.operation {
             Operation::Read if self.random.chance(self.faults.read_fails) => Err(Failure::Unreadable),
+            Operation::Write if !self.takes_space(&request) => Err(Failure::Os(NO_SPACE)),
             // Without this fault the others are drawn as ever.
             Operation::Write if self.faults.no_space > 0.0 && self.random.chance(self.faults.no_space) => {
                 Err(Failure::Os(NO_SPACE))
@@ -255,7 +279,7 @@ mod tests {
         device.submit_with(Request::write(2, 4096, 4096), Buffer::from_slice(&[9; 4096])).unwrap();
         let mut other = device.clone();
         // Complete, not begun, torn: each outcome occurs under some seed.
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         for seed in 0..40 {
             let mut device = device.clone();
             device.random = Seed(seed).source();

@@ -2,7 +2,7 @@
 //! out of use, and all goes on once there is space again.
 
 use flashlane_base::Seed;
-use flashlane_block::{BlockOptions, Blocks, FormatError, Outcome, PutFailure};
+use flashlane_block::{BlockOptions, BlockStore, Blocks, FormatError, Outcome, PutFailure};
 use flashlane_block_trial::payload_of;
 use flashlane_device::{Device, Lane, UnitState};
 use flashlane_device_testing::{MemoryFaults, MemoryLanes};
@@ -60,4 +60,28 @@ fn format_without_space_fails_and_names_it() {
     let error = Blocks::format(lanes().with_faults(FULL), 1, BlockOptions::default()).err();
     let Some(FormatError::Failed(failure)) = error else { panic!("it ended as {error:?}") };
     assert!(failure.is_out_of_space(), "{failure}");
+}
+
+/// A file system gives no space to units that were never written, and erased ones keep theirs.
+#[test]
+fn units_that_have_space_are_written_where_others_find_none() {
+    for seed in 0..10 {
+        let device = MemoryLanes::new(4, 32, 8192, 512, Seed(seed)).with_space_for(40);
+        let mut store = BlockStore::format(device, 7).unwrap();
+        let mut ids = Vec::new();
+        while let Ok(id) = store.put(&[ids.len() as u8; 500]) {
+            ids.push(id);
+        }
+        assert!((30..40).contains(&ids.len()), "{} blocks", ids.len());
+        for _ in 0..3 {
+            ids.drain(..12).for_each(|id| store.delete(id).unwrap());
+            for nth in 0..8_u8 {
+                let put = store.put(&[nth; 500]);
+                ids.push(put.unwrap_or_else(|error| panic!("put {nth} of seed {seed}: {error}")));
+            }
+            while let Ok(id) = store.put(&[9; 500]) {
+                ids.push(id);
+            }
+        }
+    }
 }
