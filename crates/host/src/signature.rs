@@ -70,6 +70,10 @@ const REACH_BYTES: u64 = 1 << 20;
 /// Units of stored blocks begin at multiples of this.
 const OWN_STEP_BYTES: u64 = UnitHead::ALIGNMENT_BYTES;
 
+/// Our own data is searched at multiples of this: a device that it was written to may be a part of this one, which
+/// begins at any sector, or an image of it stand behind a header.
+const SECTOR_BYTES: u64 = 512;
+
 /// A format with fixed bytes at a fixed offset.
 struct Mark {
     what: &'static str,
@@ -435,12 +439,15 @@ fn pe(ends: &Ends) -> Option<Signature> {
     (ends.has(0, b"MZ") && ends.has(at, b"PE\0\0")).then(|| plain("PE program", at))
 }
 
+/// Magic numbers of our own formats.
+const LANES: &[u8] = b"flashlane lanes\0";
+const LOG: &[u8] = b"flashkvh";
+const LOG_PAGES: [&[u8]; 2] = [b"flashend", b"flashlog"];
+
 /// Flashlane's own data at the ends: the superblock of lanes at either end; the header of a store's log, or where it is
 /// lost a mark or a page of the log; or a header (of a block or of the blocks' superblock) where a unit may begin. Deleted
 /// blocks match too, because deletion moves no bytes.
 fn own(ends: &Ends) -> Option<Signature> {
-    const LANES: &[u8] = b"flashlane lanes\0";
-    const LOG: &[u8] = b"flashkvh";
     let copy = (ends.length_bytes / OWN_STEP_BYTES * OWN_STEP_BYTES).checked_sub(OWN_STEP_BYTES);
     if let Some(at) = [Some(0), copy].into_iter().flatten().find(|&at| ends.has(at, LANES)) {
         return Some(plain(OWN_LANES, at));
@@ -451,22 +458,26 @@ fn own(ends: &Ends) -> Option<Signature> {
     }
     let parts = [(0, &ends.head), (ends.tail_at, &ends.tail)];
     let first = |what| parts.iter().find_map(|&(at, part)| own_in(part, at, what));
-    first(OWN_BLOCKS).or_else(|| first(OWN_LOG))
+    OWN.into_iter().find_map(first)
 }
 
-/// Returns the first head of a unit, or page or mark of a log, in `bytes`, which are at `begin`.
+/// Our own formats, in the order in which they are named.
+const OWN: [&str; 3] = [OWN_LANES, OWN_BLOCKS, OWN_LOG];
+
+/// Returns the first superblock of lanes, head of a unit, or header, page or mark of a log, in `bytes`, which are at
+/// `begin`.
 fn own_in(bytes: &[u8], begin: u64, what: &'static str) -> Option<Signature> {
-    // Their version is at byte 12.
-    const LOG_PAGES: [&[u8]; 2] = [b"flashend", b"flashlog"];
     let is_own = |bytes: &[u8]| match what {
+        OWN_LANES => bytes.starts_with(LANES),
         OWN_BLOCKS => UnitHead::decode(bytes).is_some_and(|head| head.is_of_blocks()),
+        // The version of pages and marks is at byte 12.
         _ => {
-            let version = bytes.get(12..16);
-            version == Some(&1_u32.to_le_bytes()) && LOG_PAGES.iter().any(|magic| bytes.starts_with(magic))
+            let is_page = || LOG_PAGES.iter().any(|magic| bytes.starts_with(magic));
+            bytes.starts_with(LOG) || (bytes.get(12..16) == Some(&1_u32.to_le_bytes()) && is_page())
         }
     };
-    let first = (begin.next_multiple_of(OWN_STEP_BYTES) - begin) as usize;
-    let mut places = (first..bytes.len()).step_by(OWN_STEP_BYTES as usize);
+    let first = (begin.next_multiple_of(SECTOR_BYTES) - begin) as usize;
+    let mut places = (first..bytes.len()).step_by(SECTOR_BYTES as usize);
     places.find(|&at| is_own(&bytes[at..])).map(|at| plain(what, begin + at as u64))
 }
 
@@ -490,7 +501,7 @@ fn own_further_in(
                 .collect(),
         };
         for (at, bytes) in pieces {
-            if let Some(found) = [OWN_BLOCKS, OWN_LOG].into_iter().find_map(|what| own_in(&bytes, at, what)) {
+            if let Some(found) = OWN.into_iter().find_map(|what| own_in(&bytes, at, what)) {
                 return Some(found);
             }
         }

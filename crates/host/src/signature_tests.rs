@@ -100,6 +100,26 @@ fn own_data_is_found_where_both_ends_are_lost() {
     assert_eq!(look_behind(&image, &[0, at + 512, LENGTH as u64]), [plain("Flashlane blocks", at)]);
 }
 
+/// As on a partition from sector 63 on, or behind the header of an image.
+#[test]
+fn own_data_is_found_from_any_sector_on() {
+    let header = b"FLBLOCKS\x01\0\0\0\x02\0\0\0".as_slice();
+    let page = b"flashlog\0\0\0\0\x01\0\0\0".as_slice();
+    for (what, bytes) in [
+        (OWN_LANES, b"flashlane lanes\0".as_slice()),
+        (OWN_BLOCKS, header),
+        (OWN_LOG, b"flashkvh"),
+        (OWN_LOG, page),
+    ] {
+        for at in [512, 63 * 512, (1 << 20) + 63 * 512, (5 << 20) + 512, (16 << 20) - 1536] {
+            let found = look(&image_with(16 << 20, &[(at, bytes)]));
+            assert_eq!(found.len(), 1, "{what} at {at}");
+            assert_eq!((found[0].what.as_str(), found[0].offset_bytes), (what, at));
+        }
+        assert_eq!(look(&image_with(16 << 20, &[(511, bytes)])), []);
+    }
+}
+
 #[test]
 fn unreadable_data_further_in_hides_no_other() {
     let header = b"FLBLOCKS\x01\0\0\0\x01\0\0\0".as_slice();
