@@ -35,6 +35,7 @@ use std::process::ExitCode;
 static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 fn main() -> ExitCode {
+    flashlane_host::reserve_stack();
     let (arguments, matches) = match parse() {
         Ok(parsed) => parsed,
         Err(error) => return refuse(&error),

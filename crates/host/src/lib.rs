@@ -77,7 +77,7 @@ pub use listen::allow_open_files;
 pub use mount::{avoid_blocking, avoid_own_writeback, is_served_by, unmount_dead, unmount_served, user};
 pub use open::{OpenOptions, OwnData, PageCache};
 pub use open_error::OpenError;
-pub use out_of_memory::{end_out_of_memory, has_address_space};
+pub use out_of_memory::{end_out_of_memory, has_address_space, reserve_stack};
 pub use ram::machine_memory_bytes;
 pub use readable::is_readable;
 pub use record::{

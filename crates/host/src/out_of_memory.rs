@@ -1,6 +1,8 @@
 //! The end of a program to which the system gives no memory.
 
+use std::hint::black_box;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 
 /// Longest line that is written.
@@ -14,6 +16,22 @@ pub fn has_address_space(bytes: u64) -> bool {
     let mapped = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0) };
     // SAFETY: the mapping was made above with this length, and nothing uses it.
     mapped != libc::MAP_FAILED && unsafe { libc::munmap(mapped, bytes) } == 0
+}
+
+/// Lets the stack grow by what a program needs, or ends the program. Later the kernel would end it without a word, where
+/// a limit on its address space leaves no room for the stack.
+pub fn reserve_stack() {
+    const BYTES: usize = 512 << 10;
+    // A function of its own: the stack grows as it begins.
+    #[inline(never)]
+    fn grow() {
+        black_box([MaybeUninit::<u8>::uninit(); BYTES].as_mut_ptr());
+    }
+    // By somewhat more, for what the caller's and this function's frames take.
+    if !has_address_space(2 * BYTES as u64) {
+        end_out_of_memory(BYTES);
+    }
+    grow();
 }
 
 /// Ends the program with exit status 1, and a line on standard error with the bytes that were asked for. Allocates
