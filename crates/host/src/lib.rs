@@ -90,6 +90,6 @@ pub use signature::Signature;
 pub use sockets::{Address, ListenError, Listeners, Stream, wait_for_sockets};
 pub use standard_error::redirect_standard_error;
 pub use ticker::Ticker;
-pub use usage::{is_on_device, is_store_log};
+pub use usage::{is_on_device, is_store_log, share_bytes};
 pub use written::{is_virtual, never_written_share};
 pub use zoned::{ZonedDevice, ZonedError, ZonedOptions};

@@ -96,6 +96,14 @@ pub fn is_on_device(path: &Path, device: &Path) -> bool {
     graph::storage_below(&machine, &read::storage_of(&place, proc, &machine)).contains(&device)
 }
 
+/// Returns whether two devices or files have bytes in common, however many loop, partition or other devices are
+/// between. One that does not exist yet has none.
+pub fn share_bytes(one: &Path, other: &Path) -> bool {
+    let (Some(one), Some(other)) = (lookup::storage_at(one), lookup::storage_at(other)) else { return false };
+    let machine = read::machine(Path::new("/sys"), &Mounts::of_this(Path::new("/proc")));
+    graph::share_bytes(&machine, &[one], &[other])
+}
+
 /// Returns the reasons not to write to `target` that its bytes show.
 ///
 /// # Errors

@@ -50,6 +50,12 @@ pub enum StoreSpecError {
         /// The spec of the log.
         spec: String,
     },
+    /// The device and the log have bytes in common.
+    #[error("'{spec}' has bytes in common with the device of the store, and its log needs others")]
+    LogSharesBytes {
+        /// The spec of the log.
+        spec: String,
+    },
     /// The log is simulated, and the device is not.
     #[error("the log '{spec}' is simulated, and would be lost with the writes in it: name a device or file")]
     LogInMemory {
@@ -294,10 +300,13 @@ impl OpenOptions {
     ) -> Result<(Target, Target), StoreSpecError> {
         let target = device.into_target(&self.policies)?;
         let log = log.into_target(&self.policies).map_err(StoreSpecError::Log)?;
-        if let (Some(device), Some(beside)) = (target.path(), log.path())
-            && flashlane_host::is_same_file(device, beside)
-        {
-            return Err(StoreSpecError::LogOnDevice { spec: log.to_string() });
+        if let (Some(device), Some(beside)) = (target.path(), log.path()) {
+            if flashlane_host::is_same_file(device, beside) {
+                return Err(StoreSpecError::LogOnDevice { spec: log.to_string() });
+            }
+            if flashlane_host::share_bytes(device, beside) {
+                return Err(StoreSpecError::LogSharesBytes { spec: log.to_string() });
+            }
         }
         if !target.is_simulated() && log.is_simulated() {
             return Err(StoreSpecError::LogInMemory { spec: log.to_string() });

@@ -21,6 +21,8 @@ struct Part {
     range: Range<u64>,
     /// Reached through a slave's link, whose other holders use other bytes.
     mapped: bool,
+    /// Whether the range is what is used, and not only known to hold it, as below a mapped device.
+    exact: bool,
 }
 
 const ALL: Range<u64> = 0..u64::MAX;
@@ -61,10 +63,11 @@ pub(crate) fn uses(machine: &Machine, target: &[Storage]) -> Vec<Finding> {
 
 /// Returns the target and everything below it.
 fn below(machine: &Machine, target: &[Storage]) -> Vec<Part> {
-    let mut parts: Vec<Part> = target.iter().map(|&on| Part { on, range: ALL, mapped: false }).collect();
+    let mut parts: Vec<Part> =
+        target.iter().map(|&on| Part { on, range: ALL, mapped: false, exact: true }).collect();
     let mut next = 0;
     while next < parts.len() {
-        let Part { on, range, .. } = parts[next].clone();
+        let Part { on, range, exact, .. } = parts[next].clone();
         next += 1;
         let Storage::Block(number) = on else { continue };
         let Some(device) = machine.devices.get(&number) else { continue };
@@ -75,14 +78,21 @@ fn below(machine: &Machine, target: &[Storage]) -> Vec<Part> {
                 on: Storage::Block(drive),
                 range: shift(range.start..end, start),
                 mapped: false,
+                exact,
             });
         }
         if let Some(backing) = &device.backing {
             let end = range.end.min(backing.range.end - backing.range.start);
             let range = shift(range.start..end, backing.range.start);
-            under.extend(backing.storage.iter().map(|&on| Part { on, range: range.clone(), mapped: false }));
+            let part = |&on: &Storage| Part { on, range: range.clone(), mapped: false, exact };
+            under.extend(backing.storage.iter().map(part));
         }
-        under.extend(device.slaves.iter().map(|&n| Part { on: Storage::Block(n), range: ALL, mapped: true }));
+        under.extend(device.slaves.iter().map(|&n| Part {
+            on: Storage::Block(n),
+            range: ALL,
+            mapped: true,
+            exact: false,
+        }));
         for part in under {
             if !parts.contains(&part) {
                 parts.push(part);
@@ -101,6 +111,17 @@ pub(super) fn storage_below(machine: &Machine, target: &[Storage]) -> Vec<Storag
         }
     }
     all
+}
+
+/// Returns whether two targets have bytes in common, on anything below them. Two mapped devices on one slave count as
+/// apart.
+pub(super) fn share_bytes(machine: &Machine, one: &[Storage], other: &[Storage]) -> bool {
+    let others = below(machine, other);
+    let meets = |part: &Part, other: &Part| {
+        let begin = part.range.start.max(other.range.start);
+        (part.exact || other.exact) && part.on == other.on && begin < part.range.end.min(other.range.end)
+    };
+    below(machine, one).iter().any(|part| others.iter().any(|other| meets(part, other)))
 }
 
 /// Returns the files below the target, as the loop devices over them show.
@@ -193,7 +214,7 @@ pub(super) fn wholes_below(machine: &Machine, number: Number) -> Vec<Whole> {
 fn above(machine: &Machine, part: &Part) -> Vec<Part> {
     let mut above = Vec::new();
     let mut add = |number, range: Range<u64>| {
-        above.push(Part { on: Storage::Block(number), range, mapped: false });
+        above.push(Part { on: Storage::Block(number), range, mapped: false, exact: true });
     };
     if let Storage::Block(number) = part.on {
         for (partition, _, range) in partitions_of(machine, number) {

@@ -162,6 +162,23 @@ fn uses_finds_exactly_the_users_of_shared_bytes() {
 }
 
 #[test]
+fn targets_share_what_they_have_in_common() {
+    let mut source = Seed(16).derive("machines").source();
+    let (mut shared, mut apart) = (0, 0);
+    for _ in 0..1000 {
+        let model = Model::random(&mut source, false);
+        for (&one, &other) in model.bytes.keys().flat_map(|one| model.bytes.keys().map(move |two| (one, two)))
+        {
+            let expected = model.share(one, other);
+            let found = share_bytes(&model.machine, &[one], &[other]);
+            assert_eq!(found, expected, "{one:?} and {other:?}: {:#?}", model.machine);
+            *if expected { &mut shared } else { &mut apart } += 1;
+        }
+    }
+    assert!(shared > 5000 && apart > 5000, "{shared} {apart}");
+}
+
+#[test]
 fn volumes_on_one_slave_do_not_count_for_each_other() {
     let mut model = Model { machine: Machine::default(), bytes: BTreeMap::new(), mapped: false };
     model.add((8, 0), BlockDevice { name: "sda".into(), ..Default::default() }, {
@@ -171,6 +188,8 @@ fn volumes_on_one_slave_do_not_count_for_each_other() {
     model.add_mapped(0, Storage::Block((10, 0)), 0..8);
     model.add_mapped(1, Storage::Block((10, 0)), 8..16);
     let root = Storage::Block((253, 0));
+    assert!(!share_bytes(&model.machine, &[root], &[Storage::Block((253, 1))]));
+    assert!(share_bytes(&model.machine, &[root], &[Storage::Block((8, 0))]));
     model.machine.mounts.push(MountUse { on: vec![root], at: "/".into() });
     assert_eq!(uses(&model.machine, &[Storage::Block((253, 1))]), []);
     let found = uses(&model.machine, &[Storage::Block((8, 0))]);
