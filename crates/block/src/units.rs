@@ -241,8 +241,8 @@ impl UnitTable {
 
     // Writes.
 
-    /// Returns the least worn erased unit of a lane; where space ran out below, of those that were erased before, and so
-    /// have some. Visits every erased unit of the lane then.
+    /// Returns the least worn erased unit of a lane; where space ran out below, of those that were erased before, and
+    /// so have some. Visits every erased unit of the lane then.
     pub(crate) fn least_worn(&self, lane: u32) -> Option<UnitAddress> {
         let erased = &self.lanes[lane as usize].erased;
         let key = |&&Reverse((erases, unit)): &&Reverse<(u32, u32)>| {

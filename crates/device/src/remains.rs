@@ -1,9 +1,9 @@
 //! Distinguishes what is left of a record from other data that has replaced it.
 //!
 //! A record may be written anew only where no other data is lost. Its place holds *remains* where each sector, the
-//! smallest length that devices write atomically, is as expected, or empty: zeros (never written, or discarded), or ones
-//! (erased). Over all sectors, one byte may be wrong, as on a damaged medium; zeros in place of bytes are no data. Two
-//! wrong bytes are other data. All layers that write on real devices use this rule for their records.
+//! smallest length that devices write atomically, is as expected, or empty: zeros (never written, or discarded), or
+//! ones (erased). Over all sectors, one byte may be wrong, as on a damaged medium; zeros in place of bytes are no data.
+//! Two wrong bytes are other data. All layers that write on real devices use this rule for their records.
 
 /// Smallest length that devices write atomically.
 pub const SECTOR_BYTES: usize = 512;

@@ -74,10 +74,10 @@ impl UnitHead {
     /// Units begin at multiples of this.
     pub const ALIGNMENT_BYTES: u64 = 4096;
 
-    /// Returns where to search for heads on a device of unknown layout, from its beginning on: at most 768 ranges, of 50
-    /// MiB in all. The first 2 MiB; 64 KiB at each MiB up to 256 MiB; then 64 KiB at up to 512 places, an odd number of
-    /// MiB apart, so that some are at the beginning of units of any power of two. Ranges begin and end at multiples of
-    /// [`ALIGNMENT_BYTES`](Self::ALIGNMENT_BYTES); a rest shorter than that is left out.
+    /// Returns where to search for heads on a device of unknown layout, from its beginning on: at most 768 ranges, of
+    /// 50 MiB in all. The first 2 MiB; 64 KiB at each MiB up to 256 MiB; then 64 KiB at up to 512 places, an odd number
+    /// of MiB apart, so that some are at the beginning of units of any power of two. Ranges begin and end at multiples
+    /// of [`ALIGNMENT_BYTES`](Self::ALIGNMENT_BYTES); a rest shorter than that is left out.
     pub fn search_ranges(device_bytes: u64) -> impl Iterator<Item = Range<u64>> {
         let device_bytes = device_bytes / Self::ALIGNMENT_BYTES * Self::ALIGNMENT_BYTES;
         let near = (0..NEAR_BYTES).step_by(FAR_STEP_BYTES as usize).map(|at| at..at + FAR_STEP_BYTES);

@@ -2,9 +2,9 @@
 //! archives, programs, documents and Flashlane's own blocks. Only reads.
 //!
 //! Magic numbers are at fixed offsets near the beginning or the end; two reads fetch them all. The offsets are from the
-//! documentation of each on-disk format. Our own blocks, and pages of a store's log, remain readable where both ends are
-//! lost: they are searched for wherever recovery searches ([`UnitHead::search_ranges`]), and where the data of a sparse
-//! file begins. Where a magic number is short (ext's two bytes, the master boot record's, gzip's three), a few
+//! documentation of each on-disk format. Our own blocks, and pages of a store's log, remain readable where both ends
+//! are lost: they are searched for wherever recovery searches ([`UnitHead::search_ranges`]), and where the data of a
+//! sparse file begins. Where a magic number is short (ext's two bytes, the master boot record's, gzip's three), a few
 //! nearby fields must be valid too, so that random data rarely matches.
 
 use flashlane_device::UnitHead;
@@ -241,8 +241,8 @@ impl Ends {
     }
 }
 
-/// Returns all signatures on a device of `length_bytes`, whose data begins behind holes at `data_starts`. `read_at` fills
-/// a buffer from an offset and returns the number of bytes read.
+/// Returns all signatures on a device of `length_bytes`, whose data begins behind holes at `data_starts`. `read_at`
+/// fills a buffer from an offset and returns the number of bytes read.
 ///
 /// # Errors
 /// An error of `read_at` at either end of the device.
@@ -445,8 +445,8 @@ const LOG: &[u8] = b"flashkvh";
 const LOG_PAGES: [&[u8]; 2] = [b"flashend", b"flashlog"];
 
 /// Flashlane's own data at the ends: the superblock of lanes at either end; the header of a store's log, or where it is
-/// lost a mark or a page of the log; or a header (of a block or of the blocks' superblock) where a unit may begin. Deleted
-/// blocks match too, because deletion moves no bytes.
+/// lost a mark or a page of the log; or a header (of a block or of the blocks' superblock) where a unit may begin.
+/// Deleted blocks match too, because deletion moves no bytes.
 fn own(ends: &Ends) -> Option<Signature> {
     let copy = (ends.length_bytes / OWN_STEP_BYTES * OWN_STEP_BYTES).checked_sub(OWN_STEP_BYTES);
     if let Some(at) = [Some(0), copy].into_iter().flatten().find(|&at| ends.has(at, LANES)) {

@@ -4,8 +4,8 @@
 //! of several pairs with one key the last one counts. [`Loader::stored`] counts the pairs from the first one on of
 //! which none is missing, so that after a power cut a program goes on from a number that it has reported.
 //!
-//! Invariants: pair `n` is counted by `stored`, in `ahead`, in flight, or counted by `failed`; `ahead` has no number up to
-//! `stored`.
+//! Invariants: pair `n` is counted by `stored`, in `ahead`, in flight, or counted by `failed`; `ahead` has no number up
+//! to `stored`.
 
 use crate::error::{StoreError, WriteError, WriteFailure};
 use crate::log::Durability;
@@ -138,7 +138,8 @@ impl<'a, D: DataDevice, L: DataDevice> Loader<'a, D, L> {
     }
 
     /// Returns the number of all pairs that are stored, those behind a missing one too: at least those whose write has
-    /// completed, and at most also those in flight and those whose log failed, which may be there when the store is opened.
+    /// completed, and at most also those in flight and those whose log failed, which may be there when the store is
+    /// opened.
     pub fn stored_in_all(&self) -> RangeInclusive<u64> {
         let least = self.stored + self.ahead.len() as u64;
         least..=least + self.unknown + self.in_flight.len() as u64

@@ -3,7 +3,8 @@
 //! A new log is blank. So a page holds zeros, a page that the log wrote, or what a power cut left of one, sector by
 //! sector: the old bytes, the new ones, or any. Of a page the first sector has the header, by which it is recognised
 //! where another sector is torn, and what follows is whitened ([`super::page`]): its bytes are spread as random ones. A
-//! mark lies in one sector, so that none is torn within. Anything else was written by another program. It is kept, and nothing is written, until its owner gives it up.
+//! mark lies in one sector, so that none is torn within. Anything else was written by another program. It is kept, and
+//! nothing is written, until its owner gives it up.
 //!
 //! A single wrong byte of a header, a mark or zeros is damage, as in all records ([`flashlane_device::remains`]). A
 //! torn page has no checksum that holds: its magic, version and store must be right, and its numbers possible in its

@@ -393,8 +393,8 @@ fn is_other_version(found: &[u8], config: &LogConfig, layout: &LogLayout) -> boo
 }
 
 /// Returns whether a place may hold a header that a power cut tore while a salvage was recorded: sectors of two headers
-/// of the same store. What a store is created with is the same in both. The statement of the other salvage is not known,
-/// so it may be any. A header within one sector is not torn.
+/// of the same store. What a store is created with is the same in both. The statement of the other salvage is not
+/// known, so it may be any. A header within one sector is not torn.
 fn is_torn_by_a_salvage(found: &[u8], expected: &[u8], config: &LogConfig, layout: &LogLayout) -> bool {
     let end_of = |bytes: &[u8]| {
         let field = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
