@@ -188,7 +188,17 @@ impl Seen {
 
     /// Returns whether this file, unchanged, is at `path`.
     pub fn is_at(&self, path: &Path) -> bool {
-        path.symlink_metadata().is_ok_and(|found| Self::state(&found) == self.state)
+        path.symlink_metadata().is_ok_and(|found| self.is(&found))
+    }
+
+    /// Returns whether `found` is the metadata of this file, unchanged.
+    pub fn is(&self, found: &Metadata) -> bool {
+        Self::state(found) == self.state
+    }
+
+    /// Returns the length of the file.
+    pub fn length_bytes(&self) -> u64 {
+        self.state.2
     }
 }
 

@@ -8,7 +8,7 @@ use flashlane_device::{Part, TimeSplit};
 use flashlane_host::{CreateError, Created, check_place, create_empty};
 use flashlane_measure::statistics::Sample;
 use flashlane_open::Target;
-use flashlane_report::{Report, ReportError, Reportable, Samples, write_all};
+use flashlane_report::{Renamed, Report, ReportError, Reportable, Samples, write_all};
 use flashlane_result::{Machine, OnDevice};
 use serde_json::Value;
 use std::fs::File;
@@ -153,15 +153,23 @@ pub fn write_files(
     samples: Option<&Samples>,
 ) -> Result<(), Failure> {
     let Some(dir) = &options.out else { return Ok(()) };
-    let files = write_all(dir, options.force, report, samples).map_err(Failure::failed)?;
+    let written = write_all(dir, options.force, report, samples).map_err(Failure::failed)?;
+    for Renamed { taken, plot } in &written.renamed {
+        notify(&format!(
+            "warning: '{}' exists and is not an unchanged file of a result of Flashlane: it is kept, and the plot is in '{}'",
+            taken.display(),
+            plot.display()
+        ));
+    }
     if io::stderr().is_terminal() {
         let page = dir.join("report.html");
-        notify(&format!("{} files in {}; open {}", files.len(), dir.display(), page.display()));
+        notify(&format!("{} files in {}; open {}", written.files.len(), dir.display(), page.display()));
     }
     Ok(())
 }
 
-/// Renders a result. JSON lacks the figures, which are only for drawing, and the list of files; `result.json` has both.
+/// Renders a result. JSON lacks the figures, which are only for drawing, and the list of files with its checksums;
+/// `result.json` has them.
 pub fn render(format: Format, report: &Report) -> String {
     match format {
         Format::Text => report.text(width()),
@@ -169,7 +177,7 @@ pub fn render(format: Format, report: &Report) -> String {
         Format::Json => {
             let mut lean = report.json().clone();
             if let Some(fields) = lean.as_object_mut() {
-                fields.retain(|name, _| !["figures", "files"].contains(&name.as_str()));
+                fields.retain(|name, _| !["figures", "files", "checksums"].contains(&name.as_str()));
             }
             json(&lean)
         }

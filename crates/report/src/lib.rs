@@ -24,7 +24,7 @@ pub use csv::csv_line;
 pub use kinds::{Content, Reportable};
 pub use samples::{Samples, Values};
 pub use svg::{svg, svg_of_width};
-pub use write::{check_place, write_all, write_page};
+pub use write::{Renamed, Written, check_place, write_all, write_page};
 
 use document::Document;
 use flashlane_result::ReadError;
@@ -62,8 +62,8 @@ pub enum ReportError {
         /// Why it cannot be read.
         reason: String,
     },
-    /// A file that does not belong to a result has the name of a result's file.
-    #[error("'{}' exists and does not belong to a result of Flashlane: it is not overwritten", path.display())]
+    /// A file that does not belong to a result, or was changed since, has the name of a result's file.
+    #[error("'{}' exists and is not an unchanged file of a result of Flashlane: it is not overwritten", path.display())]
     Foreign {
         /// Which one.
         path: PathBuf,
@@ -82,8 +82,12 @@ pub enum ReportError {
         /// The first such file.
         found: String,
     },
-    /// A file may belong to an earlier result, which does not list its files.
-    #[error("'{}' exists beside a result that does not list its files: it is not overwritten", path.display())]
+    /// A file may belong to a result of an earlier version, which does not state checksums of its files.
+    #[error(
+        "'{}' exists beside a result of an earlier version, which states no checksums of its files: it is not \
+         overwritten",
+        path.display()
+    )]
     OldResult {
         /// Which one.
         path: PathBuf,

@@ -34,9 +34,6 @@ const SCRIPT: &str = concat!(
     include_str!("page/script/start.js"),
 );
 
-/// End of the title of every page, by which a page is recognised.
-pub(crate) const TITLE_END: &str = " – Flashlane</title>";
-
 /// A result to render.
 pub(crate) struct Section<'a> {
     pub document: &'a Document,
@@ -68,7 +65,7 @@ pub(crate) fn render(sections: &[Section<'_>]) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" \
          content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
-         <title>{}{TITLE_END}\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n<main>\n{main}</main>\n\
+         <title>{} – Flashlane</title>\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n<main>\n{main}</main>\n\
          <footer>Flashlane {}</footer>\n<script>\n\"use strict\";\n(() => {{\n{SCRIPT}}})();\n</script>\n{blocks}</body>\n</html>\n",
         escape(&title),
         svg::STYLE,

@@ -24,9 +24,6 @@ pub(crate) use lettering::{width, wrap};
 /// Colours and line styles, shared by files and page.
 pub(crate) const STYLE: &str = include_str!("svg/chart.css");
 
-/// The first bytes of every file, by which it is known as ours.
-pub(crate) const BEGIN: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" class="chart""#;
-
 const WIDTH: f64 = 760.0;
 /// Around the content of a file.
 pub(crate) const MARGIN: f64 = 20.0;
@@ -66,7 +63,7 @@ pub fn svg_of_width(figure: &Figure, width: f64) -> String {
 /// Renders a file of this size, in pixels, around the drawing `body`.
 pub(crate) fn file(title: &str, width: f64, height: f64, body: &str) -> String {
     format!(
-        "{BEGIN} role=\"img\" aria-label=\"{title}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" aria-label=\"{title}\" \
          width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n\
          <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n{body}</svg>\n",

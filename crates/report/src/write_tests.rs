@@ -52,6 +52,7 @@ fn result_replaces_the_files_of_the_earlier_one() {
     fs::write(dir.path().join("notes.txt"), "mine").unwrap();
     check_place(dir.path(), false).unwrap();
     let written = write_all(dir.path(), false, &figure_result(&["b", "c"]), None).unwrap();
+    let written = written.files;
     // Files that the new result does not have are removed: they would be mistaken for its files.
     assert_eq!(names(dir.path()), ["b.svg", "c.svg", "notes.txt", "report.html", "result.json"]);
     assert_eq!(listed(dir.path()), ["b.svg", "c.svg", "report.html", "result.json"]);
@@ -63,17 +64,19 @@ fn files_of_the_user_are_not_replaced_beside_a_result() {
     let dir = tempfile::tempdir().unwrap();
     write_all(dir.path(), false, &figure_result(&["a"]), None).unwrap();
     fs::write(dir.path().join("b.svg"), "mine").unwrap();
-    fs::write(dir.path().join(SAMPLES), "mine").unwrap();
+    // It begins as ours.
+    fs::write(dir.path().join(SAMPLES), "PAR1 mine").unwrap();
     let error = check_place(dir.path(), false).unwrap_err();
     assert!(matches!(&error, ReportError::Foreign { path } if path.ends_with(SAMPLES)), "{error}");
     let error = write_all(dir.path(), false, &figure_result(&["a"]), Some(&some_samples())).unwrap_err();
     assert!(matches!(&error, ReportError::Foreign { path } if path.ends_with(SAMPLES)), "{error}");
     // A figure gets another name, so that a long run is not lost.
-    write_all(dir.path(), false, &figure_result(&["a", "b"]), None).unwrap();
+    let written = write_all(dir.path(), false, &figure_result(&["a", "b"]), None).unwrap();
     assert_eq!(listed(dir.path()), ["a.svg", "b-2.svg", "report.html", "result.json"]);
-    for name in ["b.svg", SAMPLES] {
-        assert_eq!(fs::read_to_string(dir.path().join(name)).unwrap(), "mine");
-    }
+    let [Renamed { taken, plot }] = &written.renamed[..] else { panic!("{:?}", written.renamed) };
+    assert_eq!((taken, plot), (&dir.path().join("b.svg"), &dir.path().join("b-2.svg")));
+    assert_eq!(fs::read_to_string(dir.path().join("b.svg")).unwrap(), "mine");
+    assert_eq!(fs::read_to_string(dir.path().join(SAMPLES)).unwrap(), "PAR1 mine");
     check_place(dir.path(), true).unwrap();
     write_all(dir.path(), true, &figure_result(&["b"]), Some(&some_samples())).unwrap();
     assert!(fs::read_to_string(dir.path().join("b.svg")).unwrap().contains("<svg"));
@@ -96,7 +99,8 @@ fn links_are_not_followed() {
             assert!(dir.path().join(name).symlink_metadata().unwrap().is_symlink(), "{name}");
             if name == "a.svg" {
                 // The figure gets another name.
-                assert!(checked.is_ok() && written.is_ok() && dir.path().join("a-2.svg").exists());
+                assert_eq!(checked.is_ok(), force);
+                assert!(written.is_ok() && dir.path().join("a-2.svg").exists());
             } else {
                 for error in [checked.unwrap_err(), written.unwrap_err()] {
                     assert!(
@@ -139,42 +143,127 @@ fn directory_of_a_stopped_command_is_accepted() {
     write_page(page.path(), false, &[]).unwrap();
 }
 
+/// Writes a result of figure `a` with samples to `dir`, and lets `edit` change its `result.json`.
+fn edited_result(dir: &Path, edit: impl FnOnce(&mut serde_json::Map<String, Value>)) {
+    write_all(dir, false, &figure_result(&["a"]), Some(&some_samples())).unwrap();
+    let mut result: Value = serde_json::from_str(&fs::read_to_string(dir.join(RESULT)).unwrap()).unwrap();
+    edit(result.as_object_mut().unwrap());
+    fs::write(dir.join(RESULT), result.to_string()).unwrap();
+}
+
 #[test]
-fn result_without_a_list_owns_no_files() {
+fn edited_file_of_a_result_is_refused() {
+    let result = figure_result(&["a"]);
+    for name in [RESULT, PAGE, SAMPLES, "a.svg"] {
+        for edit in
+            [|text: &mut Vec<u8>| text.extend(b"x"), |text: &mut Vec<u8>| *text.last_mut().unwrap() ^= 1]
+        {
+            let dir = tempfile::tempdir().unwrap();
+            write_all(dir.path(), false, &result, Some(&some_samples())).unwrap();
+            check_place(dir.path(), false).unwrap();
+            let path = dir.path().join(name);
+            let mut text = fs::read(&path).unwrap();
+            edit(&mut text);
+            fs::write(&path, &text).unwrap();
+            let error = check_place(dir.path(), false).unwrap_err();
+            assert!(
+                matches!(&error, ReportError::Foreign { path: found } if *found == path),
+                "{name}: {error}"
+            );
+            let written = write_all(dir.path(), false, &result, Some(&some_samples()));
+            // A figure gets another name.
+            assert_eq!(written.map(|written| written.renamed.len()).ok(), (name == "a.svg").then_some(1));
+            assert_eq!(fs::read(&path).unwrap(), text, "{name}");
+            check_place(dir.path(), true).unwrap();
+            write_all(dir.path(), true, &result, Some(&some_samples())).unwrap();
+            assert_ne!(fs::read(&path).unwrap(), text, "{name}");
+        }
+    }
+}
+
+#[test]
+fn edited_page_without_a_result_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join(RESULT), "{\"schema\": \"flashlane.run/1\"}").unwrap();
+    let page = write_page(dir.path(), false, &[]).unwrap();
+    let text = fs::read_to_string(&page).unwrap();
+    for edited in
+        [format!("{text}mine\n"), text.replace("Nothing", "Something"), text[..text.len() - 1].into()]
+    {
+        fs::write(&page, &edited).unwrap();
+        for error in
+            [check_place(dir.path(), false).unwrap_err(), write_page(dir.path(), false, &[]).unwrap_err()]
+        {
+            assert!(matches!(&error, ReportError::Foreign { path } if *path == page), "{error}");
+        }
+        assert_eq!(fs::read_to_string(&page).unwrap(), edited);
+    }
+}
+
+#[test]
+fn result_without_checksums_owns_no_files() {
+    let dir = tempfile::tempdir().unwrap();
+    edited_result(dir.path(), |result| drop(result.shift_remove(CHECKSUMS)));
     let error = check_place(dir.path(), false).unwrap_err();
     assert!(matches!(error, ReportError::OldResult { .. }), "{error}");
     check_place(dir.path(), true).unwrap();
 }
 
 #[test]
+fn file_that_is_no_whole_result_is_refused() {
+    for text in
+        ["{\"schema\": \"flashlane.run/1\", \"checksums\": []}", "{}", "{\"schema\": \"flashlane.run/1\""]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(RESULT), text).unwrap();
+        let error = check_place(dir.path(), false).unwrap_err();
+        assert!(matches!(&error, ReportError::Foreign { path } if path.ends_with(RESULT)), "{error}");
+    }
+}
+
+#[test]
 fn list_cannot_name_files_elsewhere() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("dir");
-    fs::create_dir(&dir).unwrap();
     let precious = root.path().join("precious.svg");
     fs::write(&precious, "mine").unwrap();
+    edited_result(&dir, |result| {
+        let files = ["../precious.svg", "notes.txt", precious.to_str().unwrap()];
+        let stated = files.map(|file| Stated { file: file.into(), sum: Sum::of(b"mine") });
+        result.insert(CHECKSUMS.into(), json!(stated));
+    });
     fs::write(dir.join("notes.txt"), "mine").unwrap();
-    let files = ["../precious.svg", "notes.txt", "result.json", precious.to_str().unwrap()];
-    let head = serde_json::json!({ "schema": "flashlane.run/1", "files": files });
-    fs::write(dir.join(RESULT), head.to_string()).unwrap();
+    for name in ["a.svg", PAGE, SAMPLES] {
+        fs::remove_file(dir.join(name)).unwrap();
+    }
     write_all(&dir, false, &figure_result(&[]), None).unwrap();
     assert!(precious.exists() && dir.join("notes.txt").exists());
 }
 
 #[test]
-fn listed_files_of_other_content_are_kept() {
+fn interrupted_replacement_leaves_a_result_that_is_replaced() {
+    let [old, new] = [&["a", "b"], &["a", "c"]].map(|ids| figure_result(ids));
+    let [more, fewer] =
+        [vec![1, 2], vec![3]].map(|values| Samples::new().with_u64("latency_ns", values).unwrap());
+    let (before, after) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    write_all(before.path(), false, &old, Some(&more)).unwrap();
+    write_all(after.path(), false, &new, Some(&fewer)).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    for name in ["photo.svg", "samples.parquet", "report.html"] {
-        fs::write(dir.path().join(name), "<svg>mine</svg>").unwrap();
-        let head = serde_json::json!({ "schema": "flashlane.run/1", "files": [name, "result.json"] });
-        fs::write(dir.path().join(RESULT), head.to_string()).unwrap();
-        let written = write_all(dir.path(), false, &figure_result(&[]), None);
-        assert_eq!(written.is_ok(), name == "photo.svg", "a result has files of the other names");
-        assert_eq!(fs::read_to_string(dir.path().join(name)).unwrap(), "<svg>mine</svg>");
-        fs::remove_file(dir.path().join(name)).unwrap();
-    }
+    write_all(dir.path(), false, &old, Some(&more)).unwrap();
+    // The first `result.json`, and some of the files.
+    let mut files = Files::begin(dir.path(), false).unwrap();
+    let sums = |dir: &Path| Directory::open(dir, false).unwrap().owned().collect::<Vec<_>>();
+    let both = [sums(after.path()), sums(before.path())].concat();
+    let names: Vec<String> = both.iter().map(|stated| stated.file.clone()).collect();
+    files.put_result(new.json(), &names, &both).unwrap();
+    files.put(SAMPLES, |out| fewer.write(out)).unwrap();
+    drop(files);
+    check_place(dir.path(), false).unwrap();
+    write_all(dir.path(), false, &new, Some(&fewer)).unwrap();
+    assert_eq!(names_and_bytes(dir.path()), names_and_bytes(after.path()));
+}
+
+fn names_and_bytes(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    names(dir).into_iter().map(|name| (name.clone(), fs::read(dir.join(name)).unwrap())).collect()
 }
 
 #[test]

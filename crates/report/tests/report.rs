@@ -19,7 +19,7 @@ fn csv(result: &Value) -> String {
 }
 
 fn write_all(dir: &Path, result: &Value, samples: Option<&Samples>) -> Result<Vec<PathBuf>, ReportError> {
-    flashlane_report::write_all(dir, false, &Report::read(result.clone())?, samples)
+    Ok(flashlane_report::write_all(dir, false, &Report::read(result.clone())?, samples)?.files)
 }
 
 fn page(results: &[Value]) -> String {
@@ -156,7 +156,7 @@ fn all_files_are_written_and_others_are_kept() {
     let samples = Samples::new().with_u64("latency_ns", (0..1000).collect()).unwrap();
     fs::create_dir_all(&out).unwrap();
     fs::write(out.join("notes.txt"), "mine").unwrap();
-    fs::write(out.join("result.json"), r#"{"schema":"flashlane.run/1","files":[]}"#).unwrap();
+    write_all(&out, &fixture("run"), None).unwrap();
     let written = write_all(&out, &fixture("probe"), Some(&samples)).unwrap();
     let names: Vec<&str> = written.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
     assert_eq!(
@@ -179,8 +179,17 @@ fn all_files_are_written_and_others_are_kept() {
     );
     let mut kept: Value = serde_json::from_str(&fs::read_to_string(&written[0]).unwrap()).unwrap();
     let listed = kept.as_object_mut().unwrap().shift_remove("files").unwrap();
+    let stated = kept.as_object_mut().unwrap().shift_remove("checksums").unwrap();
     assert_eq!(kept, fixture("probe"));
     assert!(names.iter().all(|name| listed.as_array().unwrap().contains(&(*name).into())), "{listed}");
+    assert_eq!(stated.as_array().unwrap().len(), names.len() - 1);
+    for stated in stated.as_array().unwrap() {
+        let bytes = fs::read(out.join(stated["file"].as_str().unwrap())).unwrap();
+        assert_eq!(
+            (&stated["length_bytes"], &stated["crc32c"]),
+            (&json!(bytes.len()), &json!(crc32c::crc32c(&bytes)))
+        );
+    }
     assert_eq!(fs::read_to_string(out.join("notes.txt")).unwrap(), "mine");
     assert_eq!(fs::read_dir(&out).unwrap().count(), names.len() + 1, "nothing temporary is left");
 }

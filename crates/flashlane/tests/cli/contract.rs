@@ -190,7 +190,9 @@ fn out_saves_all_input_of_a_report() {
     }
     assert!(fs::read(out.join("samples.parquet")).unwrap().starts_with(b"PAR1"));
     let mut lean = kept.clone();
-    lean.as_object_mut().unwrap().retain(|name, _| name != "figures" && name != "files");
+    lean.as_object_mut()
+        .unwrap()
+        .retain(|name, _| !["figures", "files", "checksums"].contains(&name.as_str()));
     assert_eq!(lean, printed);
 
     // The report renders it again, alone and twice, without measuring.
@@ -223,6 +225,45 @@ fn result_replaces_only_an_earlier_result() {
     fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink("/dev/full", &file).unwrap();
     refused(2, &arguments, &["result.json' exists"]);
+}
+
+#[test]
+fn changed_files_of_a_result_require_force() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["run", "sim:ssd-s", "random-read,requests=100", "--out", text(dir.path())];
+    done(&arguments);
+    for name in ["samples.parquet", "report.html", "result.json", "time-split.svg"] {
+        let file = dir.path().join(name);
+        let changed = [&fs::read(&file).unwrap()[..], b"mine\n"].concat();
+        fs::write(&file, &changed).unwrap();
+        refused(
+            2,
+            &arguments,
+            &[&format!("{name}' exists"), "not an unchanged file", "--force to replace it"],
+        );
+        assert_eq!(fs::read(&file).unwrap(), changed);
+        done(&[&arguments[..], &["--force"]].concat());
+    }
+}
+
+#[test]
+fn plot_beside_a_file_with_its_name_is_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["run", "sim:ssd-s", "random-read,requests=100", "--out", text(dir.path())];
+    done(&arguments);
+    // An earlier result without this plot.
+    let [result, plot] = ["result.json", "time-split.svg"].map(|name| dir.path().join(name));
+    let mut earlier: Value = serde_json::from_slice(&fs::read(&result).unwrap()).unwrap();
+    earlier["checksums"].as_array_mut().unwrap().retain(|stated| stated["file"] != "time-split.svg");
+    fs::write(&result, earlier.to_string()).unwrap();
+    fs::write(&plot, "mine").unwrap();
+    let ended = flashlane(&arguments);
+    assert_eq!(ended.status, 0);
+    for part in ["warning: ", "time-split.svg' exists", "time-split-2.svg'"] {
+        assert!(ended.stderr.contains(part), "{}", ended.stderr);
+    }
+    assert_eq!(fs::read_to_string(&plot).unwrap(), "mine");
+    assert!(dir.path().join("time-split-2.svg").exists());
 }
 
 #[test]
