@@ -12,7 +12,7 @@ use crate::store::Store;
 use flashlane_base::Duration;
 use flashlane_device::DataDevice;
 use format::Writer;
-pub use format::{BackupEntry, BackupError, BackupReader, is_backup};
+pub use format::{BackupEntry, BackupError, BackupReader, is_backup, whole_backup};
 use std::collections::VecDeque;
 use std::io::Write;
 

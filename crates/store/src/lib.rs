@@ -56,7 +56,7 @@ mod tests;
 pub mod text;
 mod writes;
 
-pub use backup::{Backup, BackupEntry, BackupError, BackupReader, is_backup};
+pub use backup::{Backup, BackupEntry, BackupError, BackupReader, is_backup, whole_backup};
 pub use bytes::end_of_prefix;
 pub use counters::Counters;
 pub use entries::Entries;

@@ -307,7 +307,8 @@ struct ServeOptions {
     /// Memory for recently used values
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "256MiB")]
     cache: u64,
-    /// Write backups to this file, which 'store import' restores, each time that a client sends BGSAVE
+    /// Write a backup to this file, which 'store import' restores, each time that a client sends BGSAVE; replaces only
+    /// whole backups of this store
     #[arg(long, value_name = "FILE")]
     backup: Option<PathBuf>,
     #[command(flatten)]

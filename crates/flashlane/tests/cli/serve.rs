@@ -174,7 +174,54 @@ fn backup_of_a_served_store_is_restored() {
     while client.call("INFO persistence").contains("bgsave_in_progress:1") {}
     assert!(client.call("INFO persistence").contains("last_bgsave_status:err"));
     assert_eq!(std::fs::read(&file).unwrap(), b"notes");
-    refused(2, &["store", "serve", &device, "--backup", text(&file)], &["is not replaced"]);
+    refused(
+        2,
+        &["store", "serve", &device, "--backup", text(&file)],
+        &["is not a whole backup", "is not replaced"],
+    );
+}
+
+#[test]
+fn server_replaces_only_whole_backups_of_its_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let device = |name: &str| format!("lanes({},channels=4,unit=256KiB)", dir.path().join(name).display());
+    let backups = ["one", "other"].map(|name| {
+        done(&["store", "create", &device(name), "--create", "64MiB", "--log-size", "16MiB"]);
+        let file = dir.path().join(format!("{name}.backup"));
+        let pairs = dir.path().join("pairs");
+        std::fs::write(&pairs, format!("key\t{name}\n")).unwrap();
+        done(&["store", "import", &device(name), text(&pairs)]);
+        done(&["store", "backup", &device(name), text(&file)]);
+        std::fs::read(&file).unwrap()
+    });
+    let file = dir.path().join("backup");
+    let appended = [&backups[0][..], b"notes"].concat();
+    for (content, part) in
+        [(&backups[1], "is the backup of another store"), (&appended, "other data follows")]
+    {
+        std::fs::write(&file, content).unwrap();
+        refused(2, &["store", "serve", &device("one"), "--backup", text(&file)], &[part, "is not replaced"]);
+        assert_eq!(std::fs::read(&file).unwrap(), *content);
+    }
+    // A simulated store is a new one.
+    refused(2, &["store", "serve", "backed(sim:sdf)", "--backup", text(&file)], &["is not replaced"]);
+    std::fs::remove_file(&file).unwrap();
+    let serving = Serving::new(&["--backup", text(&file)]);
+    let mut client = serving.client();
+    let mut saved = |status: &str| {
+        assert_eq!(client.call("BGSAVE"), "+Background saving started");
+        while client.call("INFO persistence").contains("bgsave_in_progress:1") {}
+        assert!(client.call("INFO persistence").contains(&format!("last_bgsave_status:{status}")));
+    };
+    saved("ok");
+    let own = std::fs::read(&file).unwrap();
+    for content in [&backups[1], &[&own[..], b"notes"].concat()] {
+        std::fs::write(&file, content).unwrap();
+        saved("err");
+        assert_eq!(std::fs::read(&file).unwrap(), *content);
+    }
+    std::fs::write(&file, &own).unwrap();
+    saved("ok");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use crate::bytes::{Reader, put_bytes, put_varint};
 use crate::error::StoreError;
 use crate::loss::Loss;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
 const MAGIC: &[u8; 8] = b"flashkvb";
 const VERSION: u32 = 1;
@@ -74,6 +74,23 @@ pub struct BackupEntry {
 /// Returns whether a file that begins with these bytes is a backup.
 pub fn is_backup(first: &[u8]) -> bool {
     first.starts_with(MAGIC)
+}
+
+/// Checks that `input` is a backup from its header to its end, with nothing behind it, and returns what identifies its
+/// store. Reads the headers of chunks and passes over their entries, which are not checked.
+///
+/// # Errors
+/// [`BackupError`] with the first reason why it is not a whole backup.
+pub fn whole_backup<R: Read + Seek>(input: R) -> Result<u128, BackupError> {
+    let mut reader = BackupReader::open(input)?;
+    reader.entries = None;
+    while let Some((length, _)) = reader.read_chunk_header()? {
+        // The end is read behind the entries: where these are cut, there is none.
+        let length = i64::try_from(length).map_err(|_| BackupError::Cut { chunk: reader.sums.chunk })?;
+        reader.input.seek(SeekFrom::Current(length))?;
+        reader.sums.chunk += 1;
+    }
+    Ok(reader.store)
 }
 
 /// Checksums of chunks.
@@ -165,7 +182,8 @@ pub struct BackupReader<R> {
     sums: Sums,
     store: u128,
     sequence: u64,
-    entries: u64,
+    /// Entries read; `None` where they are passed over.
+    entries: Option<u64>,
     chunk: Vec<u8>,
     used: usize,
     is_over: bool,
@@ -197,7 +215,16 @@ impl<R: Read> BackupReader<R> {
             return Err(BackupError::Header);
         }
         let sums = Sums { header: sum, chunk: 0 };
-        Ok(Self { input, sums, store, sequence, entries: 0, chunk: Vec::new(), used: 0, is_over: false })
+        Ok(Self {
+            input,
+            sums,
+            store,
+            sequence,
+            entries: Some(0),
+            chunk: Vec::new(),
+            used: 0,
+            is_over: false,
+        })
     }
 
     /// Returns what identifies the store.
@@ -225,23 +252,34 @@ impl<R: Read> BackupReader<R> {
     /// Reads the next chunk. Returns false at the end.
     fn read_chunk(&mut self) -> Result<bool, BackupError> {
         let chunk = self.sums.chunk;
+        let Some((length, sum)) = self.read_chunk_header()? else { return Ok(false) };
+        let bytes = self.read(length)?;
+        if sum != self.sums.of(&bytes) {
+            return Err(BackupError::Damaged { chunk });
+        }
+        self.sums.chunk += 1;
+        (self.chunk, self.used) = (bytes, 0);
+        Ok(true)
+    }
+
+    /// Reads the header of the next chunk: the length of its entries, and their checksum. `None` at the end, which is
+    /// checked.
+    fn read_chunk_header(&mut self) -> Result<Option<(u64, u32)>, BackupError> {
         let header = self.read(CHUNK_HEADER_BYTES as u64)?;
         let mut reader = Reader::new(&header);
         let (Some(length), Some(sum)) = (reader.u64(), reader.u32()) else {
             unreachable!("the header of a chunk was read")
         };
-        let bytes = self.read(if length == 0 { 8 } else { length })?;
-        if sum != self.sums.of(&bytes) || (length == 0 && bytes != self.entries.to_le_bytes()) {
-            return Err(BackupError::Damaged { chunk });
+        if length > 0 {
+            return Ok(Some((length, sum)));
         }
-        if length == 0 {
-            let mut behind = Vec::new();
-            (&mut self.input).take(1).read_to_end(&mut behind)?;
-            return if behind.is_empty() { Ok(false) } else { Err(BackupError::Behind) };
+        let entries = self.read(8)?;
+        if sum != self.sums.of(&entries) || self.entries.is_some_and(|read| entries != read.to_le_bytes()) {
+            return Err(BackupError::Damaged { chunk: self.sums.chunk });
         }
-        self.sums.chunk += 1;
-        (self.chunk, self.used) = (bytes, 0);
-        Ok(true)
+        let mut behind = Vec::new();
+        (&mut self.input).take(1).read_to_end(&mut behind)?;
+        if behind.is_empty() { Ok(None) } else { Err(BackupError::Behind) }
     }
 
     fn read_entry(&mut self) -> Result<Option<BackupEntry>, BackupError> {
@@ -256,7 +294,7 @@ impl<R: Read> BackupReader<R> {
         let expiry_ms = (expiry_ms > 0).then_some(expiry_ms);
         let entry = BackupEntry { key: key.to_vec(), value: value.to_vec(), expiry_ms };
         self.used = self.chunk.len() - reader.rest().len();
-        self.entries += 1;
+        self.entries = self.entries.map(|entries| entries + 1);
         Ok(Some(entry))
     }
 }

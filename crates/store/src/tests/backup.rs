@@ -2,10 +2,10 @@
 
 use super::{TestStore, all, create, key, value};
 use crate::operation::{Batch, Outcome};
-use crate::{Backup, BackupEntry, BackupError, BackupReader, Durability, Loader};
+use crate::{Backup, BackupEntry, BackupError, BackupReader, Durability, Loader, whole_backup};
 use flashlane_base::{Duration, Instant, Seed};
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Cursor};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -156,5 +156,29 @@ fn backup_that_is_damaged_or_cut_is_refused() {
         assert!(matches!(found.last(), Some(Err(_))));
         let entries = found.iter().filter_map(|entry| entry.as_ref().ok());
         assert!(entries.eq(&sound[..found.len() - 1]));
+    }
+}
+
+#[test]
+fn whole_backup_has_its_end_and_nothing_behind() {
+    let (mut store, _) = filled(1);
+    let mut backup = Backup::begin(&mut store, Vec::new()).expect("the store is sound");
+    while !backup.is_done() {
+        backup.wait(&mut store, Duration::from_ms(1)).expect("the store is sound");
+    }
+    let (file, _) = backup.finish(&mut store).expect("memory has room");
+    let whole = |file: &[u8]| whole_backup(Cursor::new(file.to_vec()));
+    assert_eq!(whole(&file).unwrap(), store.status().store);
+    let more = [&file[..], b"notes"].concat();
+    assert!(matches!(whole(&more), Err(BackupError::Behind)));
+    for length in [0, 7, 8, 39, 40, 51, 52, file.len() / 2, file.len() - 8, file.len() - 1] {
+        let error = whole(&file[..length]).unwrap_err();
+        let is_cut = matches!(error, BackupError::NoBackup | BackupError::Header | BackupError::Cut { .. });
+        assert!(is_cut, "{length}: {error}");
+    }
+    for at in [0, 16, 40, 47, file.len() - 20, file.len() - 12, file.len() - 1] {
+        let mut other = file.clone();
+        other[at] ^= 1;
+        assert!(whole(&other).is_err(), "{at}");
     }
 }

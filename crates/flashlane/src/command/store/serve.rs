@@ -6,13 +6,15 @@ use crate::failure::{Failure, Status};
 use crate::output::print;
 use anyhow::{Context, anyhow};
 use flashlane_base::units::exact_bytes;
-use flashlane_files::AtomicFile;
-use flashlane_store::is_backup;
+use flashlane_files::{AtomicFile, Seen};
+use flashlane_store::whole_backup;
 use flashlane_store_server::{Address, BackupFile, BackupTarget, Limits, ListenError, Server, ServerOptions};
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// Port of Redis.
 const PORT: u16 = 6379;
@@ -42,12 +44,16 @@ pub fn serve(place: &Place, options: &ServeOptions, level: Level) -> Result<Stat
         ..Limits::default()
     };
     if let Some(path) = &options.backup {
-        check_backup(path).map_err(Failure::unusable)?;
+        AtomicFile::create(path).map_err(|error| {
+            Failure::unusable(anyhow!("cannot write backups to '{}': {error}", path.display()))
+        })?;
     }
     let store = match place.device.is_simulated() {
         true => create_simulated(place, level)?,
         false => open_to_write(place, level)?,
     };
+    let backups = options.backup.as_ref().map(|path| Backups::new(path, place, store.status().store));
+    let backups = backups.transpose().map_err(Failure::unusable)?;
     let seed = flashlane_host::fresh_seed().map_err(Failure::failed)?;
     let server_options =
         ServerOptions { durability: level.into(), password, limits, seed, ..ServerOptions::default() };
@@ -58,8 +64,8 @@ pub fn serve(place: &Place, options: &ServeOptions, level: Level) -> Result<Stat
         })
     };
     let mut server = Server::bind(store.into_store(), &addresses, server_options).map_err(unheard)?;
-    if let Some(path) = &options.backup {
-        server.write_backups(Box::new(BackupPath(path.clone())));
+    if let Some(backups) = backups {
+        server.write_backups(Box::new(backups));
     }
     let metrics =
         options.metrics.map(|address| server.serve_metrics(address)).transpose().map_err(unheard)?;
@@ -79,17 +85,46 @@ pub fn serve(place: &Place, options: &ServeOptions, level: Level) -> Result<Stat
 }
 
 /// Where backups are written.
-struct BackupPath(PathBuf);
+struct Backups {
+    path: PathBuf,
+    store: u128,
+    /// The backup that this server wrote last, which need not be read again to be known.
+    last: Rc<RefCell<Option<Seen>>>,
+}
 
-impl BackupTarget for BackupPath {
+impl Backups {
+    /// Checks that the file at `path` may be replaced by backups of a store.
+    fn new(path: &Path, place: &Place, store: u128) -> anyhow::Result<Self> {
+        match holds(path) {
+            Holds::Nothing => {}
+            // A simulated store is new, so that no earlier backup is one of it.
+            Holds::Backup(of) if of == store && !place.device.is_simulated() => {}
+            Holds::Backup(_) => return Err(kept(path, "is the backup of another store")),
+            Holds::Other(why) => return Err(kept(path, &format!("is not a whole backup ({why})"))),
+        }
+        Ok(Self { path: path.to_owned(), store, last: Rc::default() })
+    }
+}
+
+fn kept(path: &Path, what: &str) -> anyhow::Error {
+    anyhow!(
+        "'{}' {what}, and is not replaced: name another file with --backup, or move this one",
+        path.display()
+    )
+}
+
+impl BackupTarget for Backups {
     fn begin(&mut self) -> io::Result<Box<dyn BackupFile>> {
-        Ok(Box::new(NewBackup { file: AtomicFile::create(&self.0)?, unsynced_bytes: 0 }))
+        let (file, last) = (AtomicFile::create(&self.path)?, Rc::clone(&self.last));
+        Ok(Box::new(NewBackup { file, store: self.store, last, unsynced_bytes: 0 }))
     }
 }
 
 /// A backup that is being written.
 struct NewBackup {
     file: AtomicFile,
+    store: u128,
+    last: Rc<RefCell<Option<Seen>>>,
     unsynced_bytes: usize,
 }
 
@@ -114,24 +149,42 @@ impl Write for NewBackup {
 
 impl BackupFile for NewBackup {
     fn commit(self: Box<Self>) -> io::Result<()> {
-        self.file.commit_over(may_replace)
+        let (path, last) = (self.file.path().to_owned(), self.last.take());
+        let is_own = |old: &Path| last.is_some_and(|last| last.is_at(old));
+        let is_of_store = |old: &Path| match holds(old) {
+            Holds::Nothing => true,
+            Holds::Backup(of) => of == self.store,
+            Holds::Other(_) => false,
+        };
+        self.file.commit_over(|old| is_own(old) || is_of_store(old)).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => io::Error::new(
+                error.kind(),
+                format!("'{}' is not a whole backup of this store, and is not replaced", path.display()),
+            ),
+            _ => error,
+        })?;
+        *self.last.borrow_mut() = Seen::at(&path);
+        Ok(())
     }
 }
 
-/// Returns whether a file may be replaced by a backup: it is one, or empty.
-fn may_replace(path: &Path) -> bool {
-    let mut first = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut first));
-    read.is_ok() && (first.is_empty() || is_backup(&first))
+/// Content of a file that a backup would replace.
+enum Holds {
+    /// No bytes, or no file.
+    Nothing,
+    /// A whole backup of a store, with what identifies the store.
+    Backup(u128),
+    /// Anything else, and why it is not a whole backup.
+    Other(String),
 }
 
-/// Checks that backups can be written to a path.
-fn check_backup(path: &Path) -> anyhow::Result<()> {
-    let name = path.display();
-    AtomicFile::create(path).with_context(|| format!("cannot write backups to '{name}'"))?;
-    match !path.exists() || may_replace(path) {
-        true => Ok(()),
-        false => Err(anyhow!("'{name}' holds something other than a backup, and is not replaced")),
+fn holds(path: &Path) -> Holds {
+    let read = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+    match read {
+        Ok((0, _)) => Holds::Nothing,
+        Ok((_, file)) => whole_backup(file).map_or_else(|why| Holds::Other(why.to_string()), Holds::Backup),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Holds::Nothing,
+        Err(error) => Holds::Other(error.to_string()),
     }
 }
 
