@@ -88,7 +88,8 @@ struct DeviceOptions {
     /// Keep the run as a result in DIR: result.json, report.html and the plots
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Overwrite the trace if it exists, and write into DIR even if it holds other files; anything else is kept
+    /// Overwrite the trace, or the target of a link, if it begins as a trace, whatever follows, or is empty; write into
+    /// DIR even if it holds other files, and replace those with names of result files
     #[arg(long, requires = "files")]
     force: bool,
     /// Seed of all randomness in a simulated drive

@@ -86,7 +86,7 @@ struct ConvertArguments {
     /// Format to write; default: from the ending of OUT, as in OUT.msr.gz
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
-    /// Overwrite OUT, or the target of a link, if it is a trace or empty
+    /// Overwrite OUT, or the target of a link, if it begins as a trace, whatever follows, or is empty
     #[arg(long)]
     force: bool,
 }

@@ -23,7 +23,7 @@ pub struct Arguments {
     /// Number of transactions to leave out before them
     #[arg(long, value_name = "N", default_value = "0", value_parser = parse_count)]
     skip: u64,
-    /// Overwrite OUT, or the target of a link, if it is a recording, a trace or empty
+    /// Overwrite OUT, or the target of a link, if it begins as a recording or a trace, whatever follows, or is empty
     #[arg(long)]
     force: bool,
 }

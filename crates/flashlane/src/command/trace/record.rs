@@ -40,7 +40,7 @@ pub struct Arguments {
     /// Format to write; default: from the ending of FILE, as in FILE.msr.gz, or else blktrace, which keeps everything
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
-    /// Overwrite FILE, or the target of a link, if it is a trace or empty
+    /// Overwrite FILE, or the target of a link, if it begins as a trace, whatever follows, or is empty
     #[arg(long)]
     force: bool,
     /// How long to record; default: as long as COMMAND runs, or until Ctrl-C
