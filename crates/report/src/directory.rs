@@ -1,8 +1,8 @@
 //! Output directory of a result, and ownership of the files in it: only owned files are replaced.
 //!
-//! `result.json` states length and checksum of each file of its result. A file is owned where both agree with its bytes:
-//! one that was edited, or came to the name from elsewhere, is the user's. `result.json` itself is owned where it reads
-//! whole as a result. A page without a result (which compares several) ends with its own length and checksum
+//! `result.json` states length and checksum of each file of its result. A file is owned where both agree with its
+//! bytes: one that was edited, or came to the name from elsewhere, is the user's. `result.json` itself is owned where
+//! it reads whole as a result. A page without a result (which compares several) ends with its own length and checksum
 //! ([`sealed`]). A result of a version without checksums owns no files, because a file with such a name may be the
 //! user's. Only regular files are owned; symbolic links are never followed.
 //!
@@ -242,8 +242,8 @@ fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// Reads a `result.json`: its own sum, and the files that it states, or `None` where its version states none. `None` where
-/// the file is anything else than a whole result.
+/// Reads a `result.json`: its own sum, and the files that it states, or `None` where its version states none. `None`
+/// where the file is anything else than a whole result.
 fn result_in(file: File) -> Option<(Sum, Option<Vec<Stated>>)> {
     let text = bytes_of(file)?;
     let mut json: serde_json::Value = serde_json::from_slice(&text).ok()?;

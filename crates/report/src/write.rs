@@ -1,9 +1,9 @@
 //! Writes a result to a directory: `result.json`, `samples.parquet`, an SVG per figure, `report.html`.
 //!
-//! After a crash every file is either the old or the new one. `result.json` gets its name first and lists all files with
-//! their checksums, until the others are in their places also the files that they replace; files that can be rendered
-//! again are last. Files of an earlier result that the new one does not have are removed. `directory` decides which
-//! files those are; all others remain.
+//! After a crash every file is either the old or the new one. `result.json` gets its name first and states all files
+//! with their checksums, and until the others are in their places also the files that they replace; files that can be
+//! rendered again are last. Files of an earlier result that the new one does not have are removed. `directory` decides
+//! which files those are; all others remain.
 
 use crate::directory::{CHECKSUMS, Directory, PAGE, RESULT, SAMPLES, Stated, Sum, figure_file, sealed};
 use crate::{PageInput, Report, ReportError, Samples, render_page};
@@ -76,7 +76,7 @@ pub fn write_all(
     let stale = files.directory.stale(&names);
     let old: Vec<Stated> = files.directory.owned().collect();
 
-    // The samples are the only file that is not rendered in memory. Where they cannot be written, the result is still saved.
+    // Only the samples are not rendered in memory. Where they cannot be written, the result is still saved.
     let ready = samples.map(|samples| files.prepare(SAMPLES, |out| samples.write(out))).transpose();
     let ready = match ready {
         Ok(ready) => ready,

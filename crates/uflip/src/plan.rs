@@ -6,6 +6,7 @@
 use crate::experiment::{Experiment, Streams};
 use crate::options::{Effort, IO_BYTES, LEAST_AREA_BYTES, Options, REPETITIONS, UflipError};
 use crate::run::{READS_AFTER, READS_BEFORE};
+use crate::space::Space;
 use crate::{Lengths, state};
 use flashlane_base::Duration;
 use flashlane_result::uflip::{Baseline, Benchmark, StateMethod};
@@ -117,24 +118,36 @@ impl Plan {
             *if baseline.writes() { &mut all.written_bytes } else { &mut all.read_bytes } += ios * IO_BYTES;
         }
         if self.state != StateMethod::AsIs {
-            let fresh: u64 = self
-                .experiments
-                .iter()
-                .map(|experiment| {
-                    match experiment
-                        .streams(experiment.length(lengths, self.most_paused()).ios(), self.area_bytes)
-                    {
-                        Streams::Fresh(bytes) => bytes * u64::from(REPETITIONS),
-                        Streams::Anywhere(_) => 0,
-                    }
-                })
-                .sum();
-            all.enforcements = fresh.div_ceil(self.area_bytes).max(1);
+            all.enforcements = self.enforcements(lengths);
             let bytes = all.enforcements * state::least_bytes(self.area_bytes);
             all.written_bytes += bytes;
             all.ios += bytes / IO_BYTES;
         }
         all
+    }
+
+    /// Returns how often the state is enforced: at first, and where too little fresh space is left for a run.
+    fn enforcements(&self, lengths: &Lengths) -> u64 {
+        let (mut space, mut enforcements) = (Space::new(self.area_bytes), 1);
+        let mut run = |experiment: &Experiment, ios| {
+            let Streams::Fresh(bytes) = experiment.streams(ios, self.area_bytes) else { return };
+            let bytes = bytes.min(self.area_bytes);
+            if space.take(bytes).is_none() {
+                enforcements += 1;
+                space.reset();
+                space.take(bytes);
+            }
+        };
+        if self.experiments.iter().any(Experiment::writes) {
+            for baseline in Baseline::ALL {
+                run(&Experiment::alone(baseline), crate::run::first_ios(self.effort, baseline));
+            }
+        }
+        for experiment in &self.experiments {
+            let ios = experiment.length(lengths, self.most_paused()).ios();
+            (0..REPETITIONS).for_each(|_| run(experiment, ios));
+        }
+        enforcements
     }
 }
 

@@ -181,6 +181,7 @@ impl Session<'_> {
             Ok((enforcement, Vec::new()))
         })?;
         self.found.states.push(enforcement);
+        self.replan();
         self.space.reset();
         Ok(())
     }
@@ -235,8 +236,22 @@ impl Session<'_> {
                 ios *= 2;
             }
         }
-        self.planned_ios = self.plan.estimate(&self.lengths).ios;
+        self.replan();
         Ok(())
+    }
+
+    /// Estimates the I/Os of all steps from the lengths that are known. The state takes as many as it took so far,
+    /// often more than the least that the plan counts.
+    fn replan(&mut self) {
+        let estimate = self.plan.estimate(&self.lengths);
+        self.planned_ios = estimate.ios;
+        let states = &self.found.states;
+        if let Some(last) = states.last().filter(|_| estimate.enforcements > 0) {
+            let done: u64 = states.iter().map(|state| state.ios).sum();
+            let left = estimate.enforcements.saturating_sub(states.len() as u64);
+            let planned = estimate.enforcements * (state::least_bytes(self.plan.area_bytes) / IO_BYTES);
+            self.planned_ios = estimate.ios - planned + done + left * last.ios;
+        }
     }
 
     /// Runs an experiment. Returns its duration in nanoseconds and its response times.

@@ -150,6 +150,20 @@ fn progress_grows_steadily() {
 }
 
 #[test]
+fn plan_counts_every_enforcement_of_the_state() {
+    let mut seen = Vec::new();
+    let mut watch = |progress: &Progress| {
+        seen.push((progress.stage.clone(), progress.share));
+        ControlFlow::Continue(())
+    };
+    uflip(&mut drive(&[]), Options { watch: Some(&mut watch), ..quick(&Benchmark::ALL) }).unwrap();
+    let mut states = seen.iter().filter(|(stage, _)| stage.starts_with("state/"));
+    let last = states.next_back().unwrap();
+    assert!(last.0 != "state/1" && last.1 < 1.0, "{last:?}");
+    assert!(seen.last().unwrap().1 > 0.95, "{:?}", seen.last());
+}
+
+#[test]
 fn quick_row_gives_limits_as_ranges() {
     let result =
         uflip(&mut drive(&[]), quick(&[Benchmark::Partitioning, Benchmark::Granularity])).unwrap().result;
