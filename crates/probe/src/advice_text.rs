@@ -6,7 +6,7 @@ use crate::drive_state::DriveState;
 use crate::load::Load;
 use crate::options::Medium;
 use crate::point_measurement::{is_stable, is_stable_latency, is_timed};
-use flashlane_base::units::{format_bytes, format_rate};
+use flashlane_base::units::{format_bytes, format_rate, typed_bytes};
 use flashlane_base::{Duration, requests_needed};
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{
@@ -316,7 +316,9 @@ fn written(point: &Recommendation, writes: &Writes) -> String {
         _ if writes.filling_share.is_some() => {
             format!("{rate} ({latencies}) while a large buffer may have been filling")
         }
-        (Some(false), _) => format!("{rate} ({latencies}) as long as spare space lasts"),
+        (Some(false), _) => {
+            format!("{rate} ({latencies}) as long as spare space lasts{}", not_sustained(point, writes))
+        }
         (_, true) => {
             format!("{rate} ({latencies}) sustained after {} of writes", format_bytes(writes.written_bytes))
         }
@@ -329,6 +331,19 @@ fn written(point: &Recommendation, writes: &Writes) -> String {
         text += for_fragmented(point, fragmented);
     }
     text
+}
+
+/// Says that the rate without spare space was not measured, and how to measure it, where that is so.
+fn not_sustained(point: &Recommendation, writes: &Writes) -> String {
+    if writes.fragmented.is_some() {
+        return String::new();
+    }
+    format!(
+        "; the sustained rate was not measured and may be much lower: flashlane run DEVICE \
+         random-write,size={},depth={},precondition=steady measures it",
+        typed_bytes(point.request_bytes),
+        point.queue_depth
+    )
 }
 
 /// Returns what repeats the measurements of a point, and why nothing repeats one of them, if so.

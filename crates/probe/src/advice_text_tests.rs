@@ -248,6 +248,21 @@ fn sustained_rate_names_what_was_written_and_bursts_have_their_command() {
 }
 
 #[test]
+fn missing_sustained_rate_is_said_with_its_command() {
+    let of = |fragmented| {
+        let point =
+            Recommendation { writes: Some(Writes { fragmented, ..writes() }), ..recommendation(rate(3e5)) };
+        of_load("random_write", WRITES, &point).text
+    };
+    let missing = of(None);
+    let said =
+        "the sustained rate was not measured and may be much lower: flashlane run DEVICE random-write,size=";
+    assert!(missing.contains(said) && missing.contains(",precondition=steady measures it"), "{missing}");
+    let known = of(Some(rate(4e5)));
+    assert!(known.contains("as long as spare space lasts") && !known.contains("not measured"), "{known}");
+}
+
+#[test]
 fn bytes_written_are_set_against_the_buffer() {
     let of = |buffer_bytes| {
         of_writes(&Writes { written_bytes: 2_823_929_856, buffer_bytes, ..writes() }, 1e8, 1 << 30)

@@ -34,9 +34,6 @@ pub fn add_fragmented<E>(
     let Some(point) = result.recommendation.get("random_write").filter(|point| had_space(point)) else {
         return Ok(());
     };
-    if options.effort == Effort::Quick {
-        return Ok(());
-    }
     let Some(mut device) = open()? else { return Ok(()) };
     if let Ok((rate, filling_share)) =
         measure(&mut *device, result.finding(Feature::PageSize), point, options)

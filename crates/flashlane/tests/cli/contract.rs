@@ -208,6 +208,22 @@ fn out_saves_all_input_of_a_report() {
 }
 
 #[test]
+fn quick_probe_states_what_a_fresh_drive_sustains() {
+    let result = json(&["probe", "sim:msr-32g", "--quick"]);
+    let writes = &result["recommendation"]["random_write"]["writes"];
+    assert_eq!(writes["cleaning"], false);
+    let sustained = writes["fragmented"]["bandwidth_bytes_per_s"].as_f64().unwrap();
+    // Its own line repeats it.
+    let line = writes["fragmented"]["workload"].as_str().unwrap();
+    let run = json(&["run", "sim:msr-32g,initial.state=fragmented", line]);
+    let repeated = run["bandwidth_bytes_per_s"].as_f64().unwrap();
+    assert!((sustained / repeated - 1.0).abs() < 0.2, "{sustained} {repeated}");
+    assert!(
+        sustained < 0.9 * result["recommendation"]["random_write"]["bandwidth_bytes_per_s"].as_f64().unwrap()
+    );
+}
+
+#[test]
 fn result_replaces_only_an_earlier_result() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("result.json");

@@ -187,6 +187,7 @@ fn recommendation(result: &ProbeResult) -> Option<Table> {
 fn rates(name: String, point: &Recommendation) -> Vec<(String, &Recommendation, &Rate)> {
     let Some(writes) = &point.writes else { return vec![(name, point, &point.rate)] };
     let state = match (writes.cleaning, writes.steady) {
+        (Some(false), _) if writes.fragmented.is_none() => "spare space left, sustained not measured",
         (Some(false), _) => "spare space left",
         (_, true) => "sustained",
         (_, false) => "not steady yet",
@@ -258,5 +259,9 @@ mod tests {
             ("Random write, fragmented, sustained", 4.1e6),
         ];
         assert_eq!(rows, expected.map(|(name, rate)| (name.to_owned(), rate)));
+        let mut quick = point;
+        quick.writes.as_mut().unwrap().fragmented = None;
+        let rows = rates("Random write".into(), &quick);
+        assert_eq!(rows[0].0, "Random write, spare space left, sustained not measured");
     }
 }
