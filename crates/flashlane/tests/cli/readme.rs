@@ -2,7 +2,7 @@
 //!
 //! After intended changes, `RENEW_README=1 cargo test -p flashlane --test cli readme` rewrites them.
 
-use crate::program::{done, text};
+use crate::program::{command as command_of, done, text};
 use flashlane_report::svg_of_width;
 use flashlane_result::Figure;
 use serde_json::Value;
@@ -54,6 +54,61 @@ fn readme_sample_matches_the_output() {
     } else {
         assert_eq!(sample, expected, "the README shows another output: {RENEW}");
     }
+}
+
+/// Runs the README's sweep over buffer policies, with this size of the buffer in place of its own. Returns the result,
+/// and what the mean of each policy is beyond the best, in percent.
+fn policy_sweep(readme: &str, size: &str) -> (Value, impl Fn(&str) -> f64) {
+    let (_, command) = readme.split_once("flashlane replay sim:msr-64g").expect("the README sweeps policies");
+    let command = command.split('#').next().unwrap().replace("\\\n", " ").replace("128MiB", size);
+    let words =
+        ["replay".to_owned(), "sim:msr-64g".to_owned() + &command, "--format json".to_owned()].join(" ");
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let output = command_of(&words).current_dir(at(".")).output().expect("the program can be started");
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = result["rows"].as_array().unwrap().clone();
+    let beyond_best = move |policy: &str| {
+        let row = rows.iter().find(|row| row["point"]["buffer.policy"] == policy).unwrap();
+        100.0 * row["compared"]["difference"].as_f64().unwrap_or_default()
+    };
+    (result, beyond_best)
+}
+
+#[test]
+fn readme_figures_of_the_policy_sweep_are_measured() {
+    let readme = read("README.md");
+    let text = readme.split_whitespace().collect::<Vec<_>>().join(" ");
+    let says = |part: String| assert!(text.contains(&part), "the README does not say: {part}");
+    let (result, beyond_best) = policy_sweep(&readme, "128MiB");
+    let rows = result["rows"].as_array().unwrap();
+    let best = rows.iter().find(|row| row["compared"]["standing"] == "best").unwrap();
+    let (policy, ms) =
+        (best["point"]["buffer.policy"].as_str().unwrap(), best["mean_ns"].as_f64().unwrap() / 1e6);
+    says(format!("`{policy}` is best with a mean latency of {ms:.1} ms"));
+    says(format!("Without a buffer the mean is {:.0}% longer", beyond_best("none")));
+    says(format!("were read, {:.0}%, and with", beyond_best("cflru")));
+    let others = ["fifo", "lru", "bplru"].map(&beyond_best);
+    let [least, most] =
+        [f64::min, f64::max].map(|of: fn(f64, f64) -> f64| others.into_iter().reduce(of).unwrap());
+    says(format!("wait for one package after the other, {least:.0} to {most:.0}%"));
+    let left = |result: &Value| -> Option<String> {
+        let warnings = result["warnings"].as_array().unwrap().iter();
+        let message =
+            warnings.filter(|warning| warning["code"] == "left-in-buffer").map(|left| &left["message"]);
+        message.map(|message| message.as_str().unwrap().to_owned()).next()
+    };
+    let message = left(&result).expect("a buffer of this size holds much at the end");
+    assert!(message.starts_with("at 25 of 30 measurements"), "{message}");
+    let pages = message.split_once("parallel: ").and_then(|(_, pages)| pages.split_once(" pages written"));
+    let (in_buffer, written) =
+        pages.and_then(|(pages, _)| pages.split_once(" of the ")).expect("it counts pages");
+    let share: f64 = in_buffer.parse::<f64>().unwrap() / written.parse::<f64>().unwrap();
+    assert!((share - 0.2).abs() < 0.02, "a fifth, {share}");
+    let (result, beyond_best) = policy_sweep(&readme, "16MiB");
+    assert_eq!(left(&result), None);
+    let worse = ["fifo", "lru", "parallel", "bplru", "cflru"].map(beyond_best);
+    assert!(worse.iter().all(|&percent| percent > 10.0), "no buffer is best: {worse:?}");
 }
 
 /// Figures of the first command's result, the files that show them, and the document that does.
