@@ -183,8 +183,10 @@ fn compared(subjects: &[Subject], quick: bool) {
         subjects.len()
     );
     println!("advice-p99-holds: {:.1} %", share(None, Comparison::latency_holds));
+    println!("advice-p50-holds: {:.1} %", share(None, Comparison::median_holds));
     println!("probed-advice-holds: {:.1} %", share(None, Comparison::holds_on_probed));
     println!("probed-advice-p99-holds: {:.1} %", share(None, Comparison::latency_holds_on_probed));
+    println!("probed-advice-p50-holds: {:.1} %", share(None, Comparison::median_holds_on_probed));
     for load in LOADS {
         let of = |holds| share(Some(load), holds);
         println!("advice-holds-{load}: {:.1} %", of(Comparison::holds));

@@ -30,6 +30,9 @@ pub const TOLERANCE: f64 = 0.1;
 /// range that it states.
 pub const LATENCY_FACTOR: f64 = 1.25;
 
+/// The median of a recommendation holds where it is within this share of that of a run, or of the range that it states.
+pub const MEDIAN_TOLERANCE: f64 = 0.1;
+
 /// Seeds of the lines that are run on the probed drive.
 const CHOICES: [u64; 3] = [1, 2, 3];
 
@@ -67,6 +70,8 @@ pub struct Comparison {
     pub probed: Vec<Measured>,
     /// Lowest and highest 99th percentile that the recommendation states, in nanoseconds.
     pub stated_p99_ns: [f64; 2],
+    /// Lowest and highest median that the recommendation states, in nanoseconds.
+    pub stated_p50_ns: [f64; 2],
     /// The line that was run.
     pub workload: String,
 }
@@ -78,6 +83,8 @@ pub struct Measured {
     pub bytes_per_s: f64,
     /// 99th percentile of the latencies, in nanoseconds.
     pub p99_ns: f64,
+    /// Median of the latencies, in nanoseconds.
+    pub p50_ns: f64,
 }
 
 impl Comparison {
@@ -101,6 +108,16 @@ impl Comparison {
         self.recommended.is_some() && self.probed.iter().all(|run| self.latency_holds_in(run))
     }
 
+    /// Returns whether its median holds on another drive of the profile.
+    pub fn median_holds(&self) -> bool {
+        self.median_holds_in(&self.other)
+    }
+
+    /// Returns whether its median holds on the probed drive, in every run.
+    pub fn median_holds_on_probed(&self) -> bool {
+        self.recommended.is_some() && self.probed.iter().all(|run| self.median_holds_in(run))
+    }
+
     fn holds_in(&self, run: &Measured) -> bool {
         self.recommended.is_some_and(|bytes_per_s| (bytes_per_s / run.bytes_per_s - 1.0).abs() <= TOLERANCE)
     }
@@ -108,6 +125,11 @@ impl Comparison {
     fn latency_holds_in(&self, run: &Measured) -> bool {
         let [lowest, highest] = self.stated_p99_ns;
         (lowest / LATENCY_FACTOR..=highest * LATENCY_FACTOR).contains(&run.p99_ns)
+    }
+
+    fn median_holds_in(&self, run: &Measured) -> bool {
+        let [lowest, highest] = self.stated_p50_ns;
+        (lowest * (1.0 - MEDIAN_TOLERANCE)..=highest * (1.0 + MEDIAN_TOLERANCE)).contains(&run.p50_ns)
     }
 }
 
@@ -176,9 +198,10 @@ fn compare_one(subject: &Subject, effort: Effort, seed: Seed) -> Vec<Comparison>
                     load,
                     recommended: None,
                     range: None,
-                    other: Measured { bytes_per_s: 0.0, p99_ns: 0.0 },
+                    other: Measured { bytes_per_s: 0.0, p99_ns: 0.0, p50_ns: 0.0 },
                     probed: Vec::new(),
                     stated_p99_ns: [f64::INFINITY; 2],
+                    stated_p50_ns: [f64::INFINITY; 2],
                     workload: String::new(),
                 };
             };
@@ -196,6 +219,7 @@ fn compare_one(subject: &Subject, effort: Effort, seed: Seed) -> Vec<Comparison>
                 other: Measured::from(&run_line(&config, seed, &line)),
                 probed: CHOICES.iter().map(on_probed).collect(),
                 stated_p99_ns: point.rate.p99_range_ns.unwrap_or([point.rate.p99_ns; 2]),
+                stated_p50_ns: point.rate.p50_range_ns.unwrap_or([point.rate.p50_ns; 2]),
                 workload: point.rate.workload.clone(),
             }
         })
@@ -204,7 +228,8 @@ fn compare_one(subject: &Subject, effort: Effort, seed: Seed) -> Vec<Comparison>
 
 impl From<&Run> for Measured {
     fn from(run: &Run) -> Self {
-        Self { bytes_per_s: run.bandwidth_bytes_per_s(), p99_ns: run.latencies().latency().p99 }
+        let latency = run.latencies().latency();
+        Self { bytes_per_s: run.bandwidth_bytes_per_s(), p99_ns: latency.p99, p50_ns: latency.p50 }
     }
 }
 
@@ -358,6 +383,7 @@ mod tests {
         let subjects = [subject("ssd-s", "full"), subject("msr-32g", "fragmented")];
         let all = compare(&subjects, Effort::Quick, Seed(7), &|_| {});
         assert!(all.iter().all(|comparison| comparison.holds() && comparison.holds_on_probed()), "{all:#?}");
+        assert!(all.iter().all(Comparison::median_holds_on_probed), "{all:#?}");
     }
 
     /// The planes of ssd-m keep the distances in time at which they became busy, on which the latency of writes
@@ -368,6 +394,8 @@ mod tests {
         let subject = Subject { name: name.into(), profile: text_of(name).into(), state: "full" };
         let all = compare(&[subject], Effort::Quick, Seed(7), &|_| {});
         assert!(all.iter().all(Comparison::latency_holds), "{all:#?}");
+        assert!(all.iter().all(Comparison::median_holds), "{all:#?}");
+        assert!(all.iter().all(Comparison::median_holds_on_probed), "{all:#?}");
     }
 
     /// All reads and scans, and all writes but one: the planes of each drive keep the distances in time at which their
