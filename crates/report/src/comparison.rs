@@ -134,19 +134,20 @@ fn entries(document: &Document) -> Vec<Entry> {
         .collect();
     entries.extend(document.facts.iter().map(|Fact { label, value }| fact(label, value.clone())));
     for table in &document.tables {
-        let Comparable::Values { labels } = table.comparable else { continue };
+        let Comparable::Values { first, labels } = table.comparable else { continue };
         let is_shown = |&at: &usize| {
             let column = &table.columns[at];
             !column.is_detail && (column.right || table.columns.len() == labels + 1)
         };
-        let values: Vec<usize> = (labels..table.columns.len()).filter(is_shown).collect();
+        let values: Vec<usize> = (first + labels..table.columns.len()).filter(is_shown).collect();
         for &at in &values {
             let group = match values.len() {
                 1 => table.title.clone(),
                 _ => format!("{}: {}", table.title, table.columns[at].title),
             };
             entries.extend(table.rows.iter().map(|row| {
-                let name: Vec<&str> = row.cells[..labels].iter().map(|cell| cell.text.as_str()).collect();
+                let names = &row.cells[first..first + labels];
+                let name: Vec<&str> = names.iter().map(|cell| cell.text.as_str()).collect();
                 Entry { group: group.clone(), name: name.join(", "), cell: row.cells[at].clone() }
             }));
         }
@@ -210,7 +211,7 @@ mod tests {
                     .iter()
                     .map(|(name, value)| Row::new(vec![Cell::text(*name), Cell::exact(*value, *value)]))
                     .collect(),
-                comparable: Comparable::Values { labels: 1 },
+                comparable: Comparable::Values { first: 0, labels: 1 },
                 ..Table::default()
             }],
             ..Document::default()

@@ -139,8 +139,8 @@ pub(crate) enum Comparable {
     No,
     /// Its rows are joined with those of the other.
     Rows,
-    /// Value by value; the first `labels` cells of a row name it.
-    Values { labels: usize },
+    /// Value by value; `labels` cells of a row name it, from cell `first` on.
+    Values { first: usize, labels: usize },
 }
 
 /// A column of a table.
@@ -156,6 +156,8 @@ pub(crate) struct Column {
     pub grouped: bool,
     /// Omitted on a terminal where the table would be too wide.
     pub is_detail: bool,
+    /// Whether it is omitted where the others do not fit without details.
+    pub is_minor: bool,
 }
 
 /// A row, with an optional note below it.
@@ -204,7 +206,14 @@ impl Fact {
 
 impl Column {
     pub fn left(title: &str, key: &str) -> Self {
-        Self { title: title.into(), key: key.into(), right: false, grouped: false, is_detail: false }
+        Self {
+            title: title.into(),
+            key: key.into(),
+            right: false,
+            grouped: false,
+            is_detail: false,
+            is_minor: false,
+        }
     }
 
     pub fn right(title: &str, key: &str) -> Self {

@@ -208,7 +208,7 @@ fn field_table(title: &str, fields: &Map<String, Value>) -> Option<Table> {
         .map(|(name, value)| Row::new(vec![Cell::exact(plain_name(name), name), cell(name, value)]))
         .collect();
     let columns = vec![Column::left("What", "name"), Column::right("Value", "value")];
-    let comparable = Comparable::Values { labels: 1 };
+    let comparable = Comparable::Values { first: 0, labels: 1 };
     (!rows.is_empty()).then(|| Table { title: title.into(), columns, rows, comparable, ..Table::default() })
 }
 

@@ -125,7 +125,7 @@ fn push_table(out: &mut Vec<String>, table: &Table, width: usize) {
     }
 }
 
-/// Removes detail columns, last first, until the table fits.
+/// Removes detail columns, then minor ones, each last first, until the table fits.
 fn without_details(table: &Table, width: usize) -> Table {
     let mut table = table.clone();
     loop {
@@ -136,7 +136,8 @@ fn without_details(table: &Table, width: usize) -> Table {
         };
         let columns = usize::from(table.grouped())..table.columns.len();
         let detail = table.columns.iter().rposition(|column| column.is_detail);
-        match detail.filter(|_| columns.map(narrowest).sum::<usize>() > width + GAP) {
+        let least = detail.or_else(|| table.columns.iter().rposition(|column| column.is_minor));
+        match least.filter(|_| columns.map(narrowest).sum::<usize>() > width + GAP) {
             Some(at) => {
                 table.columns.remove(at);
                 table.rows.iter_mut().for_each(|row| drop(row.cells.remove(at)));

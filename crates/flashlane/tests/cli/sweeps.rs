@@ -154,7 +154,19 @@ fn results_do_not_depend_on_jobs() {
     let with = |jobs| done(&[&RUN[..], &SWEEP, &["--format", "csv", "--jobs", jobs]].concat());
     let csv = with("1");
     assert_eq!(with("1000000"), csv);
-    assert!(csv.starts_with("workload.depth,mapping.policy,standing,mean_ns,"), "{csv}");
+    assert!(csv.starts_with("standing,workload.depth,mapping.policy,mean_ns,"), "{csv}");
+}
+
+#[test]
+fn verdict_of_a_wide_sweep_is_within_80_columns() {
+    let keys = ["workload.depth=1,2", "buffer.policy=none,lru", "cleaning.policy=greedy,cost-benefit"];
+    let sweep = keys.iter().flat_map(|&key| ["--sweep", key]);
+    let run = ["run", "sim:ssd-m,initial.state=full", "random-write,requests=500"];
+    let text = done(&run.into_iter().chain(sweep).collect::<Vec<_>>());
+    let (_, table) = text.split_once("\nPoints\n").unwrap();
+    let table = table.split("\n\n").next().unwrap();
+    assert!(table.starts_with("To the") && table.lines().next().unwrap().contains("Mean"), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
 }
 
 #[test]

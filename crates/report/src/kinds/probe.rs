@@ -180,7 +180,7 @@ fn recommendation(result: &ProbeResult) -> Option<Table> {
     };
     let table = part_table("Recommendation", Column::left("For", "work"), rates.iter().map(numbers))?;
     let table = with_reason(table, rates.iter().map(|(_, _, rate)| rate.requests));
-    Some(Table { comparable: Comparable::Values { labels: 1 }, ..table.beside(["bandwidth"]) })
+    Some(Table { comparable: Comparable::Values { first: 0, labels: 1 }, ..table.beside(["bandwidth"]) })
 }
 
 /// Returns the rates of a recommended workload, each with the state of the drive that it holds for.

@@ -219,7 +219,7 @@ pub(super) fn statistics_table(title: &str, subjects: &[(String, String, &Latenc
         title: title.into(),
         columns: std::iter::once(Column::left("Statistic", "statistic")).chain(columns).collect(),
         rows: STATISTICS.iter().map(row).collect(),
-        comparable: Comparable::Values { labels: 1 },
+        comparable: Comparable::Values { first: 0, labels: 1 },
         ..Table::default()
     }
 }

@@ -6,7 +6,7 @@ use super::tail::{shown, with_reason};
 use super::{Content, Reportable, scalar};
 use crate::document::{Cell, Column, Comparable, Document, Fact, Row, Table, Tone};
 use crate::format::{exact, plain_value};
-use flashlane_result::sweep::{Measures, PointRow, PointStatus, SweepResult};
+use flashlane_result::sweep::{KeyRow, Measures, PointRow, PointStatus, SweepResult};
 use serde_json::Value;
 
 impl Reportable for SweepResult {
@@ -88,16 +88,18 @@ fn table(result: &SweepResult) -> Table {
     let with_comparison = rows.iter().any(|row| row.compared.is_some());
     let compared_by = result.comparison.as_ref().map_or("", |comparison| &comparison.field);
 
-    let mut columns: Vec<Column> = result
-        .keys
-        .iter()
-        .map(|key| Column { right: key.numbers.is_some(), ..Column::left(&key.key, &key.key) })
-        .collect();
-    columns.extend(with_status.then(|| Column::left("Status", "status")));
+    // The verdict is first: beside many keys it would be out of sight.
+    let mut columns: Vec<Column> = Vec::new();
     columns.extend(with_comparison.then(|| Column::left("To the best", "standing")));
+    let first = columns.len();
+    let key_column =
+        |key: &KeyRow| Column { right: key.numbers.is_some(), ..Column::left(&key.key, &key.key) };
+    columns.extend(result.keys.iter().map(key_column));
+    columns.extend(with_status.then(|| Column::left("Status", "status")));
     columns.extend(measures.iter().map(|measure| Column {
         // What the points are compared by is shown on the narrowest terminal.
         is_detail: measure.is_detail && measure.field != compared_by,
+        is_minor: with_comparison && measure.field != compared_by,
         ..Column::right(measure.title, measure.field)
     }));
 
@@ -116,11 +118,11 @@ fn table(result: &SweepResult) -> Table {
             };
             Cell::exact(shown, exact(&value))
         };
-        let keys = result.keys.iter();
-        let mut cells: Vec<Cell> =
-            keys.map(|key| Cell::text(row.point.get(&key.key).unwrap_or_default())).collect();
-        cells.extend(with_status.then(|| status(row.status)));
+        let mut cells: Vec<Cell> = Vec::new();
         cells.extend(with_comparison.then(|| verdict::standing(result, row)));
+        let keys = result.keys.iter();
+        cells.extend(keys.map(|key| Cell::text(row.point.get(&key.key).unwrap_or_default())));
+        cells.extend(with_status.then(|| status(row.status)));
         cells.extend(measures.iter().map(measure_cell));
         Row { cells, note: row.reason.clone().unwrap_or_default(), ..Row::default() }
     };
@@ -128,7 +130,7 @@ fn table(result: &SweepResult) -> Table {
         title: "Points".into(),
         columns,
         rows: rows.iter().map(row).collect(),
-        comparable: Comparable::Values { labels: result.keys.len() },
+        comparable: Comparable::Values { first, labels: result.keys.len() },
         note_key: if with_status { "reason" } else { "" },
         ..Table::default()
     };

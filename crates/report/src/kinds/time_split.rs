@@ -28,7 +28,7 @@ pub(super) fn time_split(operations: &[TimeSplitRow]) -> Option<Table> {
     let operation = has_several.then(|| Column::grouped("Operation", "operation"));
     let mut columns: Vec<Column> = operation.into_iter().collect();
     columns.push(Column::left("Requests", "band"));
-    let comparable = Comparable::Values { labels: columns.len() };
+    let comparable = Comparable::Values { first: 0, labels: columns.len() };
     columns.push(Column::right("Mean", "mean_ns"));
     columns.extend(parts.iter().map(name));
     Some(
