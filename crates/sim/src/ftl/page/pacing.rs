@@ -18,6 +18,8 @@ pub(super) struct Pacer {
     pub(super) policy: Box<dyn Pacing>,
     /// Mapping units that are programmed at once: those of a flash page, on each plane of a superblock.
     pub(super) step_units: u32,
+    /// The same in the SLC cache.
+    pub(super) slc_step_units: u32,
     /// Erased units that the first plane keeps, and those at which the host may have to wait for whole victims.
     target: u32,
     pub(super) floor: u32,
@@ -52,6 +54,7 @@ impl Pacer {
         policy.in_steps().then(|| Self {
             policy,
             step_units: geometry.step_units(&config.flash),
+            slc_step_units: geometry.step_units(&config.flash) / config.flash.pages_per_program(),
             // The victim's units that were moved already occupy up to a block more until it is erased; the open block
             // for moved units has up to one left, which the host cannot use.
             floor: (KEPT_BLOCKS as u32 + 2) * geometry.data_units,

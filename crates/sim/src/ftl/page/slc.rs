@@ -139,7 +139,7 @@ impl PageMapped {
             slc.written_units += 1;
         }
         if self.pacer.is_some() {
-            self.pace(plane, 1, due);
+            self.pace_slc(plane, due);
         }
         let placed = Placed { page_type: PageType::OF_SECTION, ..self.placed(plane, ppn, false) };
         Some(self.cells.as_ref().map_or(placed, |cells| cells.described_slc(ppn, placed)))

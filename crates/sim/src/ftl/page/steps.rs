@@ -37,24 +37,36 @@ impl PageMapped {
         let state = &mut pacer.planes[plane.index()];
         state.written += units;
         if state.written >= pacer.step_units {
-            let written = std::mem::take(&mut state.written);
-            self.paced_step(plane, written, due);
+            self.paced_step(plane, due);
         }
     }
 
+    /// The same after a unit was placed in the SLC cache, whose flash pages are programmed one by one.
+    #[inline]
+    pub(super) fn pace_slc(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
+        let pacer = self.pacer.as_mut().expect("only called where GC is paced");
+        let state = &mut pacer.planes[plane.index()];
+        state.written += 1;
+        if state.written.is_multiple_of(pacer.slc_step_units) {
+            self.paced_step(plane, due);
+        }
+    }
+
+    /// Advances GC, unless the policy asks for less than a step after less than a step of writes.
     #[inline(never)]
-    fn paced_step(&mut self, plane: PlaneId, written: u32, due: &mut Vec<GcWork>) {
+    fn paced_step(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
         let erased = self.erased_units(plane);
         let pacer = self.pacer.as_ref().expect("only called where GC is paced");
         let (target, floor) = (pacer.target(plane), pacer.floor);
+        let written = pacer.planes[plane.index()].written;
         if pacer.planes[plane.index()].victim.is_none() {
             let source = match () {
                 () if erased < target => Source::Any,
                 () if self.folds_at_once(plane) => Source::Slc,
-                () => return,
+                () => return self.take_written(plane),
             };
             if !self.choose_victim(plane, source) {
-                return;
+                return self.take_written(plane);
             }
         }
         let to_move = self.victim_valid(plane);
@@ -67,14 +79,24 @@ impl PageMapped {
             _ => pacer.policy.moves(View { written, to_move, free, target, floor }).max(folded),
         };
         assert!(moves > 0 || to_move == 0, "the pacing policy moved nothing");
+        if moves < to_move.min(pacer.step_units) && written < pacer.step_units {
+            return;
+        }
         // Then the policy makes up for a lack of free space, and has no room to spread the moves.
         let is_below_target = free <= target;
         let (moves, step_units) = (moves.next_multiple_of(pacer.step_units), pacer.step_units);
+        self.take_written(plane);
         let moved_before = self.counters.moved_units;
         self.advance_victim(plane, moves, step_units, due);
         if is_below_target {
             self.counters.units_below_target += self.counters.moved_units - moved_before;
         }
+    }
+
+    /// Begins the next step of a plane's writes.
+    fn take_written(&mut self, plane: PlaneId) {
+        let pacer = self.pacer.as_mut().expect("only called where GC is paced");
+        pacer.planes[plane.index()].written = 0;
     }
 
     /// Finishes the victim of a plane, or a new one from `source`.

@@ -137,3 +137,32 @@ fn cache_is_as_large_as_it_is_set() {
     let (cached, _) = units_cached_at_first(&[("slc.free_blocks", "50%")]);
     assert_eq!(cached, 4 * 20 * (1 + 31));
 }
+
+#[test]
+fn paced_steps_follow_each_flash_page_of_the_cache() {
+    let settings = [
+        ("flash.pages", "48"),
+        ("flash.cell", "tlc"),
+        ("flash.programming", "one-shot"),
+        ("flash.copyback", "false"),
+        ("capacity", "130MiB"),
+        ("slc.free_blocks", "100%"),
+        ("slc.when_full", "fold"),
+        ("cleaning.pacing", "fixed"),
+        ("initial.state", "fragmented"),
+    ];
+    let config = config(&settings);
+    let mut ftl = PageMapped::new(&config, Seed(1)).unwrap();
+    assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::never_stop).is_continue());
+    let (mut random, mut due) = (Seed(5).source(), Vec::new());
+    let units = u64::from(ftl.geometry.logical_units);
+    let mut most_moves = 0;
+    for _ in 0..units {
+        due.clear();
+        ftl.place(Lpn(random.below(units) as u32), &mut due).expect("the capacity fits");
+        most_moves = most_moves.max(due.iter().filter(|gc| gc.is_paced_step).map(|gc| gc.moves).sum());
+    }
+    // Eight moves for each unit of a page, in whole word lines.
+    let (page, word_line) = (ftl.geometry.units_per_page, 3 * ftl.geometry.units_per_page);
+    assert_eq!(most_moves, (8 * page).next_multiple_of(word_line));
+}
