@@ -19,7 +19,7 @@ mod write;
 use crate::config::{DriveConfig, InitialState};
 use crate::event::{Event, Ticket};
 use crate::ftl::{StopCheck, never_stop};
-use crate::host_port::{Direction, LinkWait, LockMode, LockOwner, ReadWriteLock, Transfer};
+use crate::host_port::{Direction, IdleWork, LinkWait, LockMode, LockOwner, ReadWriteLock, Transfer};
 use crate::ids::{DieId, Lpn, RequestSlot};
 use crate::kernel::{self, FrontEnd};
 use crate::nand::{FlashOperation, Geometry, Owner, Work};
@@ -346,8 +346,8 @@ impl Drive {
         }
     }
 
-    /// Goes on with the GC of an idle die, or garbage-collects a block of each of its planes that is short of free
-    /// ones.
+    /// Goes on with the GC of an idle die, garbage-collects a block of each of its planes that is short of free ones,
+    /// or folds their SLC caches where the host is idle, too.
     fn collect_idle(&mut self, die: DieId) {
         if self.kernel.flash().is_idle(die, self.kernel.now()) && !self.kernel.resume_gc(die) {
             self.translation.enqueue_idle_gc(&mut self.kernel, die);
@@ -442,8 +442,11 @@ impl FrontEnd for Drive {
         }
     }
 
-    fn host_idle(&mut self) {
-        self.volatile.writes.drain(&mut self.kernel, &mut self.translation);
+    fn host_idle(&mut self, work: IdleWork) {
+        match work {
+            IdleWork::DrainBuffer => self.volatile.writes.drain(&mut self.kernel, &mut self.translation),
+            IdleWork::FoldCache => (0..self.geometry.dies).map(DieId).for_each(|die| self.collect_idle(die)),
+        }
     }
 
     fn buffer_latency_over(&mut self, slot: RequestSlot) {

@@ -4,6 +4,7 @@
 //! and ties break by the order of scheduling. Sequences that are known to be in order of time (transfers over
 //! the link) are not in it: they wait in separate queues.
 
+use crate::host_port::IdleWork;
 use crate::ids::{ChannelId, DieId, RequestSlot, TaskKind};
 use flashlane_base::Instant;
 use std::cmp::Reverse;
@@ -21,8 +22,8 @@ pub enum Event {
     BusDone(ChannelId),
     /// This die has been idle for the time after which garbage collection begins there.
     DieIdle(DieId),
-    /// The host has been idle for the time after which the buffer is drained.
-    HostIdle,
+    /// The host has been idle for the time after which the drive does this.
+    HostIdle(IdleWork),
     /// The time that the firmware takes to acknowledge this buffered write is over.
     BufferLatencyOver(RequestSlot),
     /// The host has handled the completion of this request.
@@ -58,7 +59,7 @@ impl EventNumber {
             Event::DieDone(die) => (1, die.0),
             Event::BusDone(channel) => (2, channel.0),
             Event::DieIdle(die) => (3, die.0),
-            Event::HostIdle => (5, 0),
+            Event::HostIdle(work) => (5, work as u32),
             Event::BufferLatencyOver(slot) => (6, slot.0),
             Event::CompletionDelivered(slot) => (7, slot.0),
             Event::Task(task, timer) => match task.number().checked_sub(TaskKind::LAST_OWN) {
@@ -82,7 +83,7 @@ impl EventNumber {
             1 => Event::DieDone(DieId(index)),
             2 => Event::BusDone(ChannelId(index)),
             3 => Event::DieIdle(DieId(index)),
-            5 => Event::HostIdle,
+            5 => Event::HostIdle(IdleWork::ALL[index as usize]),
             6 => Event::BufferLatencyOver(RequestSlot(index)),
             7 => Event::CompletionDelivered(RequestSlot(index)),
             SHARED_TASKS => {

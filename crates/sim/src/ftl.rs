@@ -278,9 +278,12 @@ impl Ftl {
     }
 
     /// Garbage-collects an idle plane, if it has less room than it should: a flash page of a victim where GC is paced,
-    /// otherwise a whole victim.
-    pub(crate) fn collect_idle(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
-        each!(self, layer => layer.collect_idle(plane, due))
+    /// otherwise a whole victim. Where it has room enough and `folds`, its SLC cache is emptied likewise.
+    pub(crate) fn collect_idle(&mut self, plane: PlaneId, folds: bool, due: &mut Vec<GcWork>) {
+        match self {
+            Self::Page(layer) => layer.collect_idle(plane, folds, due),
+            Self::Block(layer) => layer.collect_idle(plane, due),
+        }
     }
 }
 

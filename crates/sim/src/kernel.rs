@@ -18,7 +18,7 @@ use crate::account::{TimeAccount, TimeAccounts};
 use crate::config::DriveConfig;
 use crate::energy::{EnergyMeter, Use};
 use crate::event::{Event, EventQueue, Timer};
-use crate::host_port::{Arbiter, CompletionPath, HostIdle, Link, QueueLoads, Submission, Transfer};
+use crate::host_port::{Arbiter, CompletionPath, HostIdle, IdleWork, Link, QueueLoads, Submission, Transfer};
 use crate::ids::{BufferSlot, DieId, Lpn, PlaneId, RequestSlot};
 use crate::nand::{FlashArray, FlashOperation, Geometry, Owner, Program};
 use crate::slab::Slab;
@@ -142,7 +142,6 @@ pub(crate) struct Kernel<S> {
 impl<S> Kernel<S> {
     /// Requires: `config` is validated.
     pub(crate) fn new(info: DeviceInfo, config: &DriveConfig, geometry: &Geometry, seed: Seed) -> Self {
-        let idle_drain = config.buffer.as_ref().and_then(|buffer| buffer.idle_drain);
         Self {
             info,
             now: Instant::ZERO,
@@ -155,7 +154,7 @@ impl<S> Kernel<S> {
                 events: EventQueue::default(),
                 requests: Slab::new(),
                 in_flight: 0,
-                host_idle: HostIdle::new(idle_drain.map(|time| time.0)),
+                host_idle: HostIdle::new(config),
                 arbiter: Arbiter::new(config).map(Box::new),
                 loads: QueueLoads::new(config).map(Box::new),
             },
@@ -217,8 +216,9 @@ impl<S> Kernel<S> {
         list.extend(self.energy().iter().flat_map(EnergyMeter::list));
     }
 
-    pub(crate) fn host_is_idle(&self) -> bool {
-        self.volatile.host_idle.is_idle()
+    /// Whether the host has been idle for the time after which the drive does this.
+    pub(crate) fn host_is_idle(&self, work: IdleWork) -> bool {
+        self.volatile.host_idle.is_idle(work)
     }
 
     #[inline]
@@ -501,11 +501,13 @@ impl<S> Kernel<S> {
         {
             meter.becomes_inactive(self.now);
         }
-        if self.volatile.in_flight == 0
-            && let Some(after) = self.volatile.host_idle.starts_after()
-        {
-            let timer = self.start_timer(after, Event::HostIdle);
-            self.volatile.host_idle.started(timer);
+        if self.volatile.in_flight == 0 {
+            for work in IdleWork::ALL {
+                if let Some(after) = self.volatile.host_idle.starts_after(work) {
+                    let timer = self.start_timer(after, Event::HostIdle(work));
+                    self.volatile.host_idle.started(work, timer);
+                }
+            }
         }
     }
 

@@ -50,10 +50,10 @@ pub enum WhenFull {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fold {
-    /// While their die is idle.
+    /// While the host and their die are idle.
     #[default]
     Idle,
-    /// Beside the host's writes, as much as it writes, and while their die is idle.
+    /// Beside the host's writes, as much as it writes, and while these are idle.
     AtOnce,
     /// Only where other data need the blocks.
     WhenNeeded,
@@ -63,6 +63,11 @@ impl SlcConfig {
     /// Bits of a cell in all other blocks.
     fn bits(&self, array: &ArraySize) -> u32 {
         self.bits.unwrap_or(array.cell_bits.unwrap_or(3))
+    }
+
+    /// Whether the cache is folded while the drive is idle.
+    pub(crate) fn folds_when_idle(&self) -> bool {
+        self.fold != Fold::WhenNeeded
     }
 
     /// Mapping units of a block of the cache.

@@ -61,6 +61,7 @@ use crate::amount::Amount;
 use crate::buffer::{Admission, DrainCause, DrainCounters, Unflushed, Write, WriteBuffer};
 use crate::config::{Admit, DriveConfig};
 use crate::event::Event;
+use crate::host_port::IdleWork;
 use crate::ids::{BufferSlot, Lpn, RequestSlot};
 use crate::nand::{Geometry, Owner};
 use crate::pieces::{UnitParts, piece, pieces_after};
@@ -379,7 +380,7 @@ impl WritePath {
         } else if !self.stalled.is_empty() {
             Some(DrainCause::Room)
         } else {
-            kernel.host_is_idle().then_some(DrainCause::Idle)
+            kernel.host_is_idle(IdleWork::DrainBuffer).then_some(DrainCause::Idle)
         }
     }
 

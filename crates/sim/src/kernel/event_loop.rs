@@ -4,7 +4,7 @@
 
 use super::Kernel;
 use crate::event::{Due, Event, Ticket, transfer_in_hash};
-use crate::host_port::Transfer;
+use crate::host_port::{IdleWork, Transfer};
 use crate::ids::{DieId, RequestSlot};
 use crate::nand::FlashOperation;
 use flashlane_base::Instant;
@@ -39,8 +39,8 @@ pub(crate) trait FrontEnd {
         unreachable!("{event:?} ends no timer of this drive")
     }
 
-    /// The host has been idle for the time after which the drive does something.
-    fn host_idle(&mut self) {}
+    /// The host has been idle for the time after which the drive does this.
+    fn host_idle(&mut self, _work: IdleWork) {}
 
     /// The time that the firmware takes to acknowledge a buffered write is over.
     fn buffer_latency_over(&mut self, _slot: RequestSlot) {
@@ -124,10 +124,10 @@ fn step<F: FrontEnd>(front: &mut F) {
                 front.timer_ended(event);
             }
         }
-        Event::HostIdle => {
-            if kernel.volatile.host_idle.claims_timer(ticket) {
+        Event::HostIdle(work) => {
+            if kernel.volatile.host_idle.claims_timer(work, ticket) {
                 kernel.advance(time, in_hash);
-                front.host_idle();
+                front.host_idle(work);
             }
         }
         Event::BufferLatencyOver(slot) => {

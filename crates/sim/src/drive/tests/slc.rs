@@ -192,6 +192,43 @@ fn folding_at_once_keeps_up_with_slow_writes() {
 }
 
 #[test]
+fn cache_is_not_folded_while_the_host_sends_requests() {
+    for fold in ["idle", "at-once"] {
+        for (idle, between) in [("0us", Duration::ZERO), ("20ms", Duration::from_ms(10))] {
+            let mut drive = drive(&[
+                ("slc.size", "16MiB"),
+                ("slc.fold", fold),
+                ("cleaning.idle", idle),
+                ("flash.cell", "tlc"),
+                ("flash.pages", "192"),
+                ("capacity", "1GiB"),
+            ]);
+            write(&mut drive, 0, 15);
+            let mut reads = |count: u64| {
+                let mut out = Vec::new();
+                for id in 0..count {
+                    drive.submit(Request::read(id, 800 * CHUNK, CHUNK)).unwrap();
+                    while drive.in_flight() > 0 {
+                        drive.reap(Instant::FAR, &mut out);
+                    }
+                    let until = drive.now() + between;
+                    while drive.now() < until {
+                        drive.reap(until, &mut out);
+                    }
+                }
+                counter(&drive, "slc_pages_folded")
+            };
+            // They reach no die, since nothing was written there.
+            let beside_writes = reads(10);
+            assert_eq!(reads(100), beside_writes, "{fold}, {idle}: folded beside reads");
+            wait(&mut drive, Duration::from_s(2));
+            let folded = counter(&drive, "slc_pages_folded");
+            assert!(folded > beside_writes && folded >= 7 * 64, "{fold}, {idle}: {folded} pages folded");
+        }
+    }
+}
+
+#[test]
 fn reads_of_the_cache_take_its_time() {
     let mut drive =
         drive(&[("slc.size", "8MiB"), ("buffer.policy", "none"), ("readahead.policy", "streams")]);

@@ -6,6 +6,7 @@ use super::Translation;
 use super::rotation::{Rotation, TurnId};
 use crate::drive::request::DriveKernel;
 use crate::ftl::GcWork;
+use crate::host_port::IdleWork;
 use crate::ids::{DieId, Lpn, PlaneId};
 use crate::nand::{Defer, FlashOperation, Gc, Owner, Program, Read, Work};
 use flashlane_policy::scheduling::Class;
@@ -80,13 +81,15 @@ impl Translation {
         self.turn = turn;
     }
 
-    /// Garbage-collects a block of each plane of an idle die that is short of free blocks.
+    /// Garbage-collects a block of each plane of an idle die that is short of free blocks, or folds its SLC cache where
+    /// the host is idle, too.
     pub(in crate::drive) fn enqueue_idle_gc(&mut self, kernel: &mut DriveKernel, die: DieId) {
         debug_assert!(self.due_gc.is_empty(), "GC is queued in the call that makes it due");
         let planes = self.planes_per_die;
+        let folds = kernel.host_is_idle(IdleWork::FoldCache);
         let mut due = std::mem::take(&mut self.due_gc);
         for plane in die.0 * planes..(die.0 + 1) * planes {
-            self.ftl.collect_idle(PlaneId(plane), &mut due);
+            self.ftl.collect_idle(PlaneId(plane), folds, &mut due);
         }
         let idle = GcScheduling { owner: Owner::IdleGc, class: Class::IdleGc, defer: Defer::No };
         due.drain(..).for_each(|gc| self.enqueue_gc(kernel, &gc, idle));

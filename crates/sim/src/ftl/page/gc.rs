@@ -137,12 +137,13 @@ impl PageMapped {
         self.high_watermark_blocks > self.geometry.low_watermark_blocks || self.has_idle_folding()
     }
 
-    /// Empties and erases one block of an idle plane that is short of free ones, if one can be gained, or folds one.
-    pub(crate) fn collect_idle(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
+    /// Empties and erases one block of an idle plane that is short of free ones, if one can be gained; otherwise folds
+    /// one where `folds` and the cache is folded at rest.
+    pub(crate) fn collect_idle(&mut self, plane: PlaneId, folds: bool, due: &mut Vec<GcWork>) {
         let is_short = self.free_blocks(plane) < self.high_watermark_blocks;
         let source = match () {
             () if is_short => Source::Any,
-            () if self.has_idle_folding() => Source::Slc,
+            () if folds && self.has_idle_folding() => Source::Slc,
             () => return,
         };
         if self.pacer.is_some() {

@@ -81,7 +81,7 @@ fn every_unit_stays_under_overwrites_trims_and_folding() {
                         written[lpn.index()] = ftl.plane_of(lpn).is_some();
                         if random.chance(0.01) {
                             (0..ftl.geometry.planes)
-                                .for_each(|plane| ftl.collect_idle(PlaneId(plane), &mut due));
+                                .for_each(|plane| ftl.collect_idle(PlaneId(plane), true, &mut due));
                         }
                         if at % 1000 == 0 {
                             check_cache(&ftl);
