@@ -44,6 +44,17 @@ pub enum Doubt {
         /// Number of requests.
         requests: u64,
     },
+    /// Reads failed, and the run went on.
+    #[error(
+        "{reads} of {of} reads failed, since their data could not be corrected; no rate and no latency but their own \
+         includes them"
+    )]
+    Unreadable {
+        /// Reads that failed.
+        reads: u64,
+        /// Reads, these included.
+        of: u64,
+    },
     /// The device does not keep up with a rate.
     #[error(
         "the device does not keep up with the rate of job '{job}': from its first arrival to the end of the run, warm-up \
@@ -349,6 +360,7 @@ impl Doubt {
             Self::Mismatches { .. } => "verification-failed",
             Self::NothingVerified { .. } => "nothing-verified",
             Self::Failed { .. } => "requests-failed",
+            Self::Unreadable { .. } => "reads-failed",
             Self::RateNotKept { .. } => "rate-not-kept",
             Self::NotSteady { .. } => "not-steady",
             Self::TooFewRequests { .. } => "too-few-requests",
@@ -411,9 +423,10 @@ impl Run {
         doubts.extend(self.doubt_about_verify());
         doubts.extend(self.precondition.as_ref().and_then(doubt_about_precondition));
         doubts.extend(about_the_end(self.partial, self.failed, self.requests));
+        doubts.extend(self.doubt_about_reads());
         doubts.sort_by_key(|doubt| match doubt {
             Doubt::Mismatches { .. } => 0,
-            Doubt::Partial(_) | Doubt::Failed { .. } => 1,
+            Doubt::Partial(_) | Doubt::Failed { .. } | Doubt::Unreadable { .. } => 1,
             Doubt::NothingVerified { .. } => 2,
             _ => 3,
         });
@@ -442,6 +455,13 @@ impl Run {
             })
         };
         self.jobs.iter().filter_map(doubt).collect()
+    }
+
+    /// Reports reads that failed.
+    fn doubt_about_reads(&self) -> Option<Doubt> {
+        let reads = self.unreadable().len();
+        let succeeded: u64 = self.jobs.iter().filter_map(|job| Some(job.reads.as_ref()?.len())).sum();
+        (reads > 0).then_some(Doubt::Unreadable { reads, of: reads + succeeded })
     }
 
     fn doubts_about_mean(&self) -> Option<Doubt> {

@@ -48,6 +48,15 @@ impl From<Access> for Task {
     }
 }
 
+/// What follows a failed access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterFailure {
+    /// The loop ends.
+    End,
+    /// The slot asks for its next task after this pause; `None` frees the slot.
+    Next(Option<Duration>),
+}
+
 /// Supplies requests and receives their outcomes.
 pub trait Client {
     /// Returns the arrival time of the next access, for any free slot; `None` where there is none, or none before a
@@ -82,6 +91,18 @@ pub trait Client {
         device: &dyn Device,
     ) -> Option<Duration>;
 
+    /// The access of `slot` failed; its latency began at `due`.
+    fn failed(
+        &mut self,
+        _slot: u32,
+        _access: &Access,
+        _due: Instant,
+        _completion: &Completion,
+        _device: &dyn Device,
+    ) -> AfterFailure {
+        AfterFailure::End
+    }
+
     /// The device refused the access of `slot` for another reason than being full. Returns whether to continue without
     /// it.
     fn refused(&mut self, _slot: u32, _access: &Access, _error: SubmitError, _device: &dyn Device) -> bool {
@@ -107,7 +128,7 @@ pub struct Ending {
     pub interruption: Option<Interruption>,
     /// Requests that waited because the device was full.
     pub waited: u64,
-    /// Requests that failed or never completed.
+    /// Requests that failed and ended the loop, or never completed.
     pub failed: u64,
 }
 
@@ -456,13 +477,19 @@ impl<'a, C: Client> Engine<'a, C> {
         if !self.waiting.is_empty() {
             self.submit_waiting();
         }
-        if let Err(failure) = completion.outcome {
-            self.ending.failed += 1;
-            self.interrupt(Interruption::Failed { access, failure });
-            return;
-        }
         let due = due.min(completion.submitted);
-        match self.client.done(slot, &access, due, &completion, self.device) {
+        let next = match completion.outcome {
+            Ok(()) => self.client.done(slot, &access, due, &completion, self.device),
+            Err(failure) => match self.client.failed(slot, &access, due, &completion, self.device) {
+                AfterFailure::Next(next) => next,
+                AfterFailure::End => {
+                    self.ending.failed += 1;
+                    self.interrupt(Interruption::Failed { access, failure });
+                    return;
+                }
+            },
+        };
+        match next {
             Some(Duration::ZERO) => self.issue(slot),
             Some(pause) => self.pause(slot, completion.completed + pause),
             None => self.free.push(slot),

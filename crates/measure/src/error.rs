@@ -34,6 +34,12 @@ pub enum Interruption {
         /// The device's failure.
         failure: Failure,
     },
+    /// Every request was a read that failed.
+    #[error("all {reads} reads failed, since their data could not be corrected")]
+    NothingRead {
+        /// Reads that failed.
+        reads: u64,
+    },
     /// The device refused a request.
     #[error("the {} was refused: {error}", access_words(access))]
     Refused {

@@ -1,11 +1,11 @@
 //! The client of a run: issues its requests and records completions.
 
-use crate::engine::{Client, Task};
+use crate::engine::{AfterFailure, Client, Task};
 use crate::options::{Progress, RunOptions, Watch};
 use crate::statistics::{BatchMeans, Sample, Samples, TimeParts};
 use crate::terms::{Claim, Lag, Terms};
 use flashlane_base::{Duration, Histogram, Instant, Operation};
-use flashlane_device::{Completion, Counters, Device, DeviceInfo, Lane, Part, TimeSplit, UnitState};
+use flashlane_device::{Completion, Counters, Device, DeviceInfo, Failure, Lane, Part, TimeSplit, UnitState};
 use flashlane_workload::{Access, Generator, Job, Turns, Workload};
 
 /// Histograms kept for each job: reads, writes, trims, flushes and appends.
@@ -51,6 +51,10 @@ pub(crate) struct Recorder<'a> {
     pub(crate) before: Counters,
     /// By job and kind; allocated on first use, because one takes a third of a megabyte.
     pub(crate) histograms: Vec<Option<Box<Histogram>>>,
+    /// By job: latencies of reads whose data could not be corrected, likewise.
+    pub(crate) unreadable: Vec<Option<Box<Histogram>>>,
+    /// Whether such reads are counted; otherwise the first ends the run.
+    counts_unreadable: bool,
     pub(crate) batches: BatchMeans,
     pub(crate) samples: Samples,
     /// By kind, where the device records where the time of requests goes.
@@ -140,6 +144,9 @@ impl<'a> Recorder<'a> {
             measured: 0,
             before: device.counters(),
             histograms: vec![None; workload.jobs.len() * KINDS],
+            unreadable: vec![None; workload.jobs.len()],
+            // They are what the model of a drive was asked for. Data that are verified must be readable.
+            counts_unreadable: info.simulated && !workload.verify,
             batches: BatchMeans::new(),
             samples: Samples::new(options.samples, workload.seed.derive("samples").source()),
             time_parts: options.time_splits.then(Box::default),
@@ -218,6 +225,34 @@ impl<'a> Recorder<'a> {
         let job = self.slots[slot as usize].job;
         let pause = self.terms[job as usize].pause(&mut self.claims[slot as usize], completion.completed);
         self.accessed(job, access, due, completion, pause, device)
+    }
+
+    /// Counts a read whose data could not be corrected, apart from other accesses. Returns the pause, or `None` where
+    /// the run ends before its end.
+    #[cold]
+    fn could_not_be_read(
+        &mut self,
+        slot: u32,
+        due: Instant,
+        completion: &Completion,
+        device: &dyn Device,
+    ) -> Option<Duration> {
+        let Slot { job, special } = self.slots[slot as usize];
+        let completed = completion.completed;
+        let pause = match special {
+            true => self.terms[job as usize].pause(&mut self.claims[slot as usize], completed),
+            false => Duration::ZERO,
+        };
+        if self.warmup_left > 0 {
+            self.warmup_left -= 1;
+            if self.warmup_left == 0 {
+                self.start(completed, device);
+            }
+            return Some(pause);
+        }
+        self.last = self.last.max(completed);
+        self.unreadable[job as usize].get_or_insert_with(Box::default).record(completed.since(due));
+        (completed + pause < self.deadline).then_some(pause)
     }
 
     /// Handles the completion of a flush, which is counted apart from accesses.
@@ -376,6 +411,21 @@ impl Client for Recorder<'_> {
             return self.done_special(slot, access, due, completion, device);
         }
         self.accessed(job, access, due, completion, Duration::ZERO, device)
+    }
+
+    fn failed(
+        &mut self,
+        slot: u32,
+        access: &Access,
+        due: Instant,
+        completion: &Completion,
+        device: &dyn Device,
+    ) -> AfterFailure {
+        let is_unreadable = completion.outcome == Err(Failure::Unreadable);
+        if self.counts_unreadable && is_unreadable && access.operation == Operation::Read {
+            return AfterFailure::Next(self.could_not_be_read(slot, due, completion, device));
+        }
+        AfterFailure::End
     }
 
     fn ends_by_time(&self) -> bool {

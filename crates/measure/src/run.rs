@@ -48,7 +48,8 @@ pub struct Run {
     pub power: Option<Power>,
     /// Requests that waited because the device was full; the wait is in their latency.
     pub waited: u64,
-    /// Requests that failed or never completed.
+    /// Requests that failed or never completed; reads that are counted as unreadable ([`JobRun::unreadable`]) are not
+    /// among them.
     pub failed: u64,
     /// Result of preconditioning, where the workload requires it.
     pub precondition: Option<Preconditioned>,
@@ -77,6 +78,9 @@ pub struct JobRun {
     pub appends: Option<Box<Histogram>>,
     /// Latencies of its flushes, which are not accesses and in no other number.
     pub flushes: Option<Box<Histogram>>,
+    /// Latencies of its reads that failed since their data could not be corrected, which are in no other number;
+    /// simulated devices only.
+    pub unreadable: Option<Box<Histogram>>,
     /// How well it kept its rate, where it has one.
     pub lag: Option<Lag>,
 }
@@ -98,7 +102,8 @@ pub fn limits(info: &DeviceInfo) -> Limits {
 
 /// Runs `workload` on lane 0 of `device`.
 ///
-/// The run ends early where the device fails, disappears or stalls, or where the watch breaks off: the result holds the
+/// Reads of a simulated device that fail since their data cannot be corrected are counted apart
+/// ([`JobRun::unreadable`]). The run ends early where the device fails otherwise, disappears or stalls, or where the watch breaks off: the result holds the
 /// measurements until then, and [`Run::partial`] the reason.
 ///
 /// # Errors
@@ -225,7 +230,11 @@ fn measured(
     let lags = recorder.lags();
     let cleaned_before = recorder.before.get("blocks_erased").is_some_and(|blocks| blocks > 0);
     let mut histograms = recorder.histograms.into_iter();
-    let jobs = workload.jobs.iter().zip(lags).map(|(job, lag)| {
+    let unreadable: u64 = recorder.unreadable.iter().flatten().map(|reads| reads.len()).sum();
+    let nothing_read =
+        (recorder.measured == 0 && unreadable > 0).then_some(Interruption::NothingRead { reads: unreadable });
+    let of_jobs = workload.jobs.iter().zip(lags).zip(recorder.unreadable);
+    let jobs = of_jobs.map(|((job, lag), unreadable)| {
         let [reads, writes, trims, flushes, appends] = [(); KINDS].map(|()| histograms.next().flatten());
         JobRun {
             name: job.name.clone(),
@@ -235,6 +244,7 @@ fn measured(
             trims,
             appends,
             flushes,
+            unreadable,
             lag,
         }
     });
@@ -253,7 +263,7 @@ fn measured(
         precondition: None,
         was_written: workload.precondition == Some(Precondition::Steady) || cleaned_before,
         verified: None,
-        partial: ending.interruption,
+        partial: ending.interruption.or(nothing_read),
         info,
         workload: workload.clone(),
     }
@@ -300,6 +310,11 @@ impl Run {
             ("flush", of(|job| job.flushes.as_deref())),
         ];
         all.into_iter().filter(|(_, histogram)| !histogram.is_empty()).collect()
+    }
+
+    /// Returns the latencies of all reads that failed since their data could not be corrected.
+    pub fn unreadable(&self) -> Histogram {
+        merge(self.jobs.iter().filter_map(|job| job.unreadable.as_deref()))
     }
 
     /// Bytes that reads and writes transferred.

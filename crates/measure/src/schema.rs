@@ -8,8 +8,8 @@ use flashlane_base::{Duration, Histogram};
 use flashlane_device::{Counters, DeviceInfo, Part};
 use flashlane_result::Warning;
 use flashlane_result::run::{
-    ConfidenceRow, CounterRow, DeviceRow, JobRow, OperationRow, PreconditionRow, RUN_SCHEMA, RunResult,
-    VerifiedRow,
+    ConfidenceRow, CounterRow, DeviceRow, FailureRow, JobRow, OperationRow, PreconditionRow, RUN_SCHEMA,
+    RunResult, VerifiedRow,
 };
 use flashlane_result::time_split::{BandRow, PartsRow, TimeSplitRow};
 use std::collections::BTreeMap;
@@ -87,6 +87,7 @@ impl From<&Run> for RunResult {
                 run.operations().iter().map(|(name, latencies)| (*name, latencies)),
                 run.elapsed,
             ),
+            failures: failures(&run.unreadable()),
             time_split: time_split(&run.time_split),
             energy: energy_row(&run.counters, run.power.as_ref(), (run.requests, run.bytes()), run.elapsed),
             jobs: run
@@ -106,6 +107,17 @@ impl From<&Run> for RunResult {
             machine: None,
         }
     }
+}
+
+/// Returns the reads that failed.
+fn failures(unreadable: &Histogram) -> Vec<FailureRow> {
+    let row = || FailureRow {
+        operation: "read".into(),
+        cause: "uncorrectable".into(),
+        requests: unreadable.len(),
+        latency_ns: unreadable.latency(),
+    };
+    (!unreadable.is_empty()).then(row).into_iter().collect()
 }
 
 /// Returns the results by operation over `elapsed`.

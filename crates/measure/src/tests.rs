@@ -163,8 +163,9 @@ fn always_full_device_ends_the_run() {
 }
 
 #[test]
-fn failure_ends_the_run_and_keeps_its_results() {
+fn failure_of_a_real_device_ends_the_run_and_keeps_its_results() {
     let mut device = Scripted::new(32, 4, 100).breaking(1000, Break::Fails);
+    device.info.simulated = false;
     let result = measure(&mut device, &Workload::single(random_read(8), 4000));
     assert!(matches!(result.partial, Some(Interruption::Failed { failure: Failure::Unreadable, .. })));
     // The device broke with the 1001st request; by the time its failure is seen, seven more are in flight.
@@ -174,6 +175,32 @@ fn failure_ends_the_run_and_keeps_its_results() {
     let result = RunResult::from(&result);
     assert!(result.partial.is_some_and(|reason| reason.contains("uncorrectable")));
     assert_eq!(result.warnings[0].code.name(), "partial");
+}
+
+#[test]
+fn unreadable_reads_of_a_simulated_device_are_counted_apart() {
+    for job in [random_read(8), random_read(8).rate(20_000.0, Arrivals::Constant)] {
+        let mut device = Scripted::new(32, 4, 100).breaking(1000, Break::Fails);
+        let result = measure(&mut device, &Workload::single(job, 4000));
+        assert_eq!((result.partial, result.failed), (None, 0));
+        assert_eq!((result.requests, result.unreadable().len()), (1000, 3000));
+        assert_eq!(result.latencies().len(), 1000);
+        assert!(result.doubts().contains(&Doubt::Unreadable { reads: 3000, of: 4000 }));
+        let result = RunResult::from(&result);
+        let [failure] = &result.failures[..] else { panic!("{:?}", result.failures) };
+        assert_eq!((&*failure.operation, &*failure.cause, failure.requests), ("read", "uncorrectable", 3000));
+        assert!(failure.latency_ns.min >= 100_000.0);
+    }
+    // Without a read that succeeds there is nothing to report.
+    let mut device = Scripted::new(32, 4, 100).breaking(0, Break::Fails);
+    let result = measure(&mut device, &Workload::single(random_read(8), 40));
+    assert_eq!((result.partial, result.requests), (Some(Interruption::NothingRead { reads: 40 }), 0));
+    // Other failures end the run, as those of writes.
+    let mut device = Scripted::new(32, 4, 100).breaking(1000, Break::Fails);
+    let job = Job::new("test", Pattern::Random, Mix::WRITE, 4096).depth(8);
+    let result = measure(&mut device, &Workload::single(job, 4000));
+    assert!(matches!(result.partial, Some(Interruption::Failed { .. })));
+    assert!(RunResult::from(&result).failures.is_empty());
 }
 
 #[test]

@@ -36,6 +36,10 @@ pub struct RunResult {
     /// Results by operation: `read`, `write`, `trim`, `flush`, for operations that occurred. Flushes are in no other
     /// number.
     pub operations: BTreeMap<String, OperationRow>,
+    /// Requests that failed while the run went on, by operation and cause, which are in no other number; missing where
+    /// there were none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailureRow>,
     /// Where the time of requests went, by operation; empty where the device does not record it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub time_split: Vec<TimeSplitRow>,
@@ -171,6 +175,19 @@ pub struct OperationRow {
     pub requests: u64,
     /// Requests per second.
     pub iops: f64,
+    /// Latencies of these requests.
+    pub latency_ns: Latency,
+}
+
+/// Requests that failed for one cause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FailureRow {
+    /// The operation: `read`.
+    pub operation: String,
+    /// The cause: `uncorrectable`.
+    pub cause: String,
+    /// Number of requests.
+    pub requests: u64,
     /// Latencies of these requests.
     pub latency_ns: Latency,
 }

@@ -63,6 +63,8 @@ codes! {
     TraceIncomplete: "trace-incomplete";
     /// Data was read that had not been written.
     VerificationFailed: "verification-failed";
+    /// Reads failed, and the measurement went on.
+    ReadsFailed: "reads-failed";
     /// Verification was requested, and nothing could be verified.
     NothingVerified: "nothing-verified";
     /// Requests of a trace were left out.

@@ -1,6 +1,6 @@
 //! Runs that end early: the partial result is printed and saved, and one paragraph gives the reason.
 
-use crate::program::{Ended, command, flashlane, refused, text, wait_until};
+use crate::program::{Ended, command, flashlane, json, refused, text, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -54,10 +54,20 @@ fn vanished_device_gives_a_partial_probe() {
 fn failed_request_ends_a_run_by_name() {
     let ended = refused(
         1,
-        &["run", "faulty(sim:ssd-s,read-errors=@300)", "sequential-read,requests=10k", "--format", "json"],
-        &["the read of 4 KiB at offset 1196 KiB failed", "uncorrectable"],
+        &["run", "faulty(sim:ssd-s,write-errors=@300)", "sequential-write,requests=10k", "--format", "json"],
+        &["the write of 4 KiB at offset 1196 KiB failed", "the device failed"],
     );
     assert_eq!(partial(&ended)["requests"], 299);
+}
+
+#[test]
+fn uncorrectable_read_of_a_simulated_drive_is_counted() {
+    let result = json(&["run", "faulty(sim:ssd-s,read-errors=@300)", "sequential-read,requests=10k"]);
+    assert_eq!(result["requests"], 9999);
+    assert_eq!(result["failures"][0]["requests"], 1);
+    assert_eq!(result["failures"][0]["cause"], "uncorrectable");
+    assert_eq!(result["warnings"][0]["code"], "reads-failed");
+    assert!(result["partial"].is_null());
 }
 
 #[test]

@@ -11,8 +11,8 @@ use crate::document::{Cell, Column, Comparable, Document, Fact, Row, SampleStruc
 use crate::format::{capitalised, exact, number, time_ns};
 use flashlane_base::Latency;
 use flashlane_result::run::{
-    ConfidenceRow, CounterRow, DeviceRow, JobRow, OperationRow, PreconditionRow, RunResult, VerifiedRow,
-    plural,
+    ConfidenceRow, CounterRow, DeviceRow, FailureRow, JobRow, OperationRow, PreconditionRow, RunResult,
+    VerifiedRow, plural,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -63,6 +63,7 @@ fn of(result: &RunResult) -> Document {
             latency_table(latency, result.requests, &result.operations)
                 .beside(["latency-distribution", "latency-over-time"]),
         ),
+        failure_table(&result.failures),
         of_several,
         time_split(&result.time_split),
         energy(result.energy.as_ref()),
@@ -153,6 +154,22 @@ fn preconditioned(done: &PreconditionRow) -> Option<Table> {
         ("slope_share", scalar(done.slope)),
     ]);
     field_table("Preconditioning", &fields)
+}
+
+/// Returns the requests that failed while the run went on.
+fn failure_table(failures: &[FailureRow]) -> Option<Table> {
+    let row = |failure: &FailureRow| {
+        let latency = &failure.latency_ns;
+        let fields = named([
+            ("cause", scalar(&failure.cause)),
+            ("requests", scalar(failure.requests)),
+            ("mean_ns", scalar(latency.mean)),
+            ("p99_ns", scalar(shown("p99", latency.p99, failure.requests))),
+            ("longest_ns", scalar(latency.max)),
+        ]);
+        (plural(&failure.operation), fields)
+    };
+    part_table("Failed requests", Column::left("Requests", "operation"), failures.iter().map(row))
 }
 
 /// Returns the results of verification.

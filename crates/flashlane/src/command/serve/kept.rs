@@ -77,6 +77,7 @@ pub fn result<D: DataDevice>(served: &Served<D>, ended: Ended<'_>) -> RunResult 
         latency_ns: all.latency(),
         confidence: None,
         operations: operations(latencies().chain(flushes), ended.elapsed),
+        failures: Vec::new(),
         time_split: Vec::new(),
         energy: None,
         jobs: Vec::new(),
