@@ -87,6 +87,9 @@ pub(crate) struct WriteBuffer {
     coalesce: bool,
     /// Whether a unit's plane is assigned when it is admitted.
     assigns: bool,
+    /// Whether it is assigned when the unit is chosen to drain, since the bound on the wait of reads is one of its
+    /// channel.
+    assigns_to_drain: bool,
     planes_per_package: u32,
     dirty: usize,
     /// Units whose drain has started and not ended.
@@ -175,6 +178,12 @@ impl WriteBuffer {
             keeps_reads: policy.keeps_reads(),
             coalesce: config.coalesce,
             assigns: shape.packages.is_some(),
+            // The place of a superblock's next unit follows from the units before it, and the order of a batch from
+            // packages that units have from their admission on.
+            assigns_to_drain: config.read_wait.is_some()
+                && config.batch_pages_per_package.is_none()
+                && shape.packages.is_none()
+                && !geometry.has_superblocks(),
             planes_per_package: geometry.planes / packages,
             dirty: 0,
             draining: 0,
@@ -338,14 +347,15 @@ impl WriteBuffer {
     /// Chooses units to drain, if some should now: because of the watermark or a full buffer, or because a drain is
     /// `forced` for this cause. Then starts the drain of the next chosen unit that its channel and package have room
     /// for, which may no longer be [wanted](Self::is_wanted). Units that have waited for the version before them go
-    /// first.
+    /// first. `assign` assigns the plane of a unit that is chosen, where it is still to be assigned.
     pub(crate) fn start_next_drain(
         &mut self,
         forced: Option<DrainCause>,
         now: Instant,
+        mut assign: impl FnMut(Lpn) -> Option<PlaneId>,
     ) -> Option<(BufferSlot, BufferedUnit)> {
         match self.batch {
-            None => self.choose_ahead(forced),
+            None => self.choose_ahead(forced, &mut assign),
             Some(most) => self.choose_batch(most, forced),
         }
         if let Some(slot) = self.next_collected(forced) {
@@ -368,7 +378,7 @@ impl WriteBuffer {
             }
             self.collecting.push(slot);
             match self.batch {
-                None => self.choose_ahead(forced),
+                None => self.choose_ahead(forced, &mut assign),
                 Some(most) => self.choose_batch(most, forced),
             }
         }
@@ -391,7 +401,7 @@ impl WriteBuffer {
         self.drain_queue.len() + self.draining
     }
 
-    fn choose_ahead(&mut self, forced: Option<DrainCause>) {
+    fn choose_ahead(&mut self, forced: Option<DrainCause>, assign: &mut impl FnMut(Lpn) -> Option<PlaneId>) {
         let is_above = self.dirty + self.leaving() > self.high_watermark_units;
         let wanted = self.dirty > 0 && (forced.is_some() || is_above);
         if !wanted || self.leaving() >= self.most_leaving || !self.drain_queue.is_empty() {
@@ -400,6 +410,10 @@ impl WriteBuffer {
         let slot = BufferSlot(self.policy.victim().expect("a dirty unit is in the policy's order"));
         let cause = forced.unwrap_or(DrainCause::Room);
         self.choose_to_drain(slot, cause);
+        if self.assigns_to_drain {
+            let entry = &mut self.entries[slot.index()];
+            entry.plane = assign(entry.lpn);
+        }
         self.pad(cause);
     }
 

@@ -25,7 +25,7 @@ fn rewriting_a_unit_does_not_delay_a_waiting_flush() {
     let epoch = buffer.begin_flush();
     for new in 4..12 {
         buffer.admit(Lpn(0), whole(0, 0), || None);
-        let (slot, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
+        let (slot, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO, |_| None).unwrap();
         buffer.release(slot, Instant::ZERO);
         if buffer.is_flushed(epoch) {
             return;
@@ -53,7 +53,7 @@ fn small(coalesce: bool) -> WriteBuffer {
 fn bypassing_write_supersedes_buffered_versions() {
     let mut buffer = small(false);
     buffer.admit(Lpn(0), whole(0, 0), || None);
-    let (chosen, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
+    let (chosen, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO, |_| None).unwrap();
     let epoch = buffer.begin_flush();
     assert_eq!(buffer.admit(Lpn(0), whole(0, 1), || None), Admission::New);
     assert_eq!(buffer.forget(Lpn(0)), Some(Unflushed { first_write: 0, epoch }));
@@ -65,10 +65,10 @@ fn bypassing_write_supersedes_buffered_versions() {
 fn superseded_version_is_not_programmed_after_a_newer_one() {
     let mut buffer = small(false);
     buffer.admit(Lpn(0), whole(0, 0), || None);
-    let (first, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
+    let (first, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO, |_| None).unwrap();
     let epoch = buffer.begin_flush();
     buffer.admit(Lpn(0), whole(0, 1), || None);
-    let (second, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
+    let (second, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO, |_| None).unwrap();
     buffer.start_program(second, PlaneId(0), Instant::ZERO);
     buffer.admit(Lpn(0), whole(0, 2), || None);
     assert!(!buffer.is_wanted(first));
@@ -106,7 +106,7 @@ fn versions_reach_flash_in_order_and_before_their_flush_ends() {
                     buffered.push(write);
                 }
                 1 => {
-                    let next = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO);
+                    let next = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO, |_| None);
                     chosen.extend(next.map(|(slot, _)| (slot, dirty.pop_front().expect("it was written"))));
                 }
                 2 if !chosen.is_empty() => {
@@ -174,7 +174,9 @@ fn padding_has_the_handle_of_the_written_unit_before_it() {
             buffer.admit(Lpn(unit), whole(handle, 0), || None);
         }
         let mut drained = 0;
-        while let Some((slot, unit)) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO) {
+        while let Some((slot, unit)) =
+            buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO, |_| None)
+        {
             let lpn = unit.lpn.0;
             let expected = if lpn >= block { 3 } else { 1 + u16::from(lpn >= 7) };
             assert_eq!(buffer.handle_of(slot), PlacementHandle(expected), "{way:?}: unit {lpn}");

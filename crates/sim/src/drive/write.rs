@@ -319,7 +319,9 @@ impl WritePath {
                 kernel.release_held();
             }
             let Some(buffer) = &mut self.buffer else { return };
-            let Some((slot, entry)) = buffer.start_next_drain(forced, kernel.now()) else {
+            let Some((slot, entry)) =
+                buffer.start_next_drain(forced, kernel.now(), |lpn| translation.assign(lpn))
+            else {
                 debug_assert!(
                     self.stalled.is_empty() || buffer.is_draining(),
                     "a write waits for room, which a release gives"

@@ -204,9 +204,51 @@ fn a_read_waits_no_longer_for_the_buffer_than_the_profile_says() {
             let longest = longest_read_ns(in_batches, &[("buffer.read_wait", &format!("{wait_us}us"))]);
             assert!(longest <= wait_us * 1000 + own_ns, "{longest} ns, allowed {wait_us} us and {own_ns} ns");
         }
+        // Where pages are placed as they drain.
+        let wait = format!("{wait_us}us");
+        let placed_late =
+            [("buffer.read_wait", &*wait), ("buffer.policy", "fifo"), ("mapping.policy", "write-order")];
+        let longest = longest_read_ns(false, &placed_late);
+        assert!(longest <= wait_us * 1000 + own_ns, "{longest} ns, allowed {wait_us} us and {own_ns} ns");
     }
     let unbounded = longest_read_ns(true, &[]);
     assert!(unbounded > 4_000_000 + own_ns, "the bound is for something: {unbounded} ns without");
+}
+
+#[test]
+fn bound_on_the_wait_of_reads_is_one_of_each_channel() {
+    for placement in ["above", "below"] {
+        let settings = [
+            ("mapping.policy", "write-order"),
+            ("buffer.policy", "fifo"),
+            ("buffer.placement", placement),
+            ("buffer.read_wait", "2ms"),
+            ("link.depth", "100"),
+            ("capacity", "512MiB"),
+            ("flash.blocks", "128"),
+        ];
+        let mut config = config("msr-64g", &settings);
+        let buffer = config.buffer.as_mut().expect("the profile has a buffer");
+        (buffer.batch_pages_per_package, buffer.drain_per_die) = (None, 64);
+        let channels = config.flash.channels;
+        let mut drive = Drive::new(&config, Seed(1));
+        let (mut out, mut random) = (Vec::new(), Seed(3).source());
+        let writes = 30_000;
+        for id in 0..writes {
+            drive.submit(Request::write(id, random.below(65_000) * 8192, 8192)).unwrap();
+            while drive.in_flight() >= 64 {
+                drive.reap(Instant::FAR, &mut out);
+            }
+        }
+        while drive.in_flight() > 0 {
+            drive.reap(Instant::FAR, &mut out);
+        }
+        // Two pages on each channel, each of which takes 0.9 ms at most (see above).
+        let drained = drive.counters().get("buffer_pages_drained").unwrap() as f64;
+        let rate = drained / drive.now().since(Instant::ZERO).as_s_f64();
+        let least = 2.0 * f64::from(channels) / 0.9e-3;
+        assert!(rate > 0.9 * least, "{placement}: {rate:.0} pages a second, at least {least:.0}");
+    }
 }
 
 #[test]
