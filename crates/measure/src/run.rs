@@ -103,8 +103,8 @@ pub fn limits(info: &DeviceInfo) -> Limits {
 /// Runs `workload` on lane 0 of `device`.
 ///
 /// Reads of a simulated device that fail since their data cannot be corrected are counted apart
-/// ([`JobRun::unreadable`]). The run ends early where the device fails otherwise, disappears or stalls, or where the watch breaks off: the result holds the
-/// measurements until then, and [`Run::partial`] the reason.
+/// ([`JobRun::unreadable`]). The run ends early where the device fails otherwise, disappears or stalls, or where the
+/// watch breaks off: the result holds the measurements until then, and [`Run::partial`] the reason.
 ///
 /// # Errors
 /// [`MeasureError::Unfit`] where the workload does not fit the device; no request was submitted.

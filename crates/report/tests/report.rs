@@ -146,7 +146,7 @@ fn text_in_a_result_is_escaped() {
     let page = page(&[probe]);
     assert!(!page.contains("<img"), "markup came through");
     // The script, and one data element per figure.
-    assert_eq!(page.matches("</script>").count(), 1 + 9);
+    assert_eq!(page.matches("</script>").count(), 1 + 10);
 }
 
 #[test]
@@ -172,6 +172,7 @@ fn all_files_are_written_and_others_are_kept() {
             "bandwidth-random-read.svg",
             "bandwidth-scan.svg",
             "mapping.svg",
+            "link.svg",
             "write-buffer.svg",
             "bandwidth-random-write.svg",
             "report.html"
