@@ -17,9 +17,9 @@ mod translation;
 mod write;
 
 use crate::config::{DriveConfig, InitialState};
-use crate::event::{Event, Ticket};
+use crate::event::{Event, IdleWork, Ticket};
 use crate::ftl::{StopCheck, never_stop};
-use crate::host_port::{Direction, IdleWork, LinkWait, LockMode, LockOwner, ReadWriteLock, Transfer};
+use crate::host_port::{Direction, LinkWait, LockMode, LockOwner, ReadWriteLock, Transfer};
 use crate::ids::{DieId, Lpn, RequestSlot};
 use crate::kernel::{self, FrontEnd};
 use crate::nand::{FlashOperation, Geometry, Owner, Work};

@@ -4,11 +4,24 @@
 //! and ties break by the order of scheduling. Sequences that are known to be in order of time (transfers over
 //! the link) are not in it: they wait in separate queues.
 
-use crate::host_port::IdleWork;
 use crate::ids::{ChannelId, DieId, RequestSlot, TaskKind};
 use flashlane_base::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+/// What the drive does once the host is idle, each after its own time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IdleWork {
+    /// Buffered units drain.
+    DrainBuffer,
+    /// Idle dies fold the SLC cache.
+    FoldCache,
+}
+
+impl IdleWork {
+    /// In the order of their numbers.
+    pub(crate) const ALL: [Self; 2] = [Self::DrainBuffer, Self::FoldCache];
+}
 
 /// Something that happens to a part of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

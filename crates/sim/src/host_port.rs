@@ -12,7 +12,7 @@ mod submission;
 
 pub(crate) use arbiter::Arbiter;
 pub(crate) use completion_path::CompletionPath;
-pub(crate) use idle::{HostIdle, IdleWork};
+pub(crate) use idle::HostIdle;
 pub(crate) use link::{Direction, Link, Transfer};
 pub(crate) use link_wait::LinkWait;
 pub(crate) use loads::QueueLoads;

@@ -1,22 +1,8 @@
 //! When the host counts as idle: it has had nothing in flight for a while.
 
 use crate::config::DriveConfig;
-use crate::event::{Ticket, Timer};
+use crate::event::{IdleWork, Ticket, Timer};
 use flashlane_base::Duration;
-
-/// What the drive does once the host is idle, each after its own time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IdleWork {
-    /// Buffered units drain.
-    DrainBuffer,
-    /// Idle dies fold the SLC cache.
-    FoldCache,
-}
-
-impl IdleWork {
-    /// In the order of their numbers.
-    pub(crate) const ALL: [Self; 2] = [Self::DrainBuffer, Self::FoldCache];
-}
 
 /// The timers of an idle host. Invariant: while requests are in flight no timer runs and the host is not idle.
 #[derive(Clone)]

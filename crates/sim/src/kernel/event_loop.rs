@@ -3,8 +3,8 @@
 //! A front end ([`FrontEnd`]) handles fetched commands, ended transfers, finished flash operations and its timers.
 
 use super::Kernel;
-use crate::event::{Due, Event, Ticket, transfer_in_hash};
-use crate::host_port::{IdleWork, Transfer};
+use crate::event::{Due, Event, IdleWork, Ticket, transfer_in_hash};
+use crate::host_port::Transfer;
 use crate::ids::{DieId, RequestSlot};
 use crate::nand::FlashOperation;
 use flashlane_base::Instant;

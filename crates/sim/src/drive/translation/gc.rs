@@ -5,8 +5,8 @@
 use super::Translation;
 use super::rotation::{Rotation, TurnId};
 use crate::drive::request::DriveKernel;
+use crate::event::IdleWork;
 use crate::ftl::GcWork;
-use crate::host_port::IdleWork;
 use crate::ids::{DieId, Lpn, PlaneId};
 use crate::nand::{Defer, FlashOperation, Gc, Owner, Program, Read, Work};
 use flashlane_policy::scheduling::Class;
