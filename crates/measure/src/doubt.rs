@@ -1,5 +1,6 @@
 //! Doubts: typed warnings about a result, computed once and kept with it.
 
+mod balance;
 mod flash;
 mod load;
 mod verify;
@@ -194,6 +195,24 @@ pub enum Doubt {
         /// Pages that the host wrote.
         written_pages: u64,
     },
+    /// GC gave back fewer or more erased pages than the writes took, which changed the write amplification.
+    #[error(
+        "GC was not in balance: {}",
+        balance::why_out_of_balance(*taken_pages, *collected_pages, *measured, *balanced, *is_recorded)
+    )]
+    GcOutOfBalance {
+        /// Pages programmed, without parity.
+        taken_pages: u64,
+        /// Pages of the blocks that GC emptied.
+        collected_pages: u64,
+        /// Write amplification of the run.
+        measured: f64,
+        /// Write amplification where GC gives back as much as the writes take, from victims like those of the run;
+        /// `None` where these had no stale page.
+        balanced: Option<f64>,
+        /// Whether the requests were recorded, so that there are no more of them.
+        is_recorded: bool,
+    },
     /// Flushes drained most pages from the write buffer.
     #[error(
         "flushes drained the write buffer: {flushed_pages} of the {drained_pages} pages that left it did so because the \
@@ -375,6 +394,7 @@ impl Doubt {
             Self::ProgramsInParts { .. } => "programs-in-parts",
             Self::NothingCleaned { .. } => "nothing-cleaned",
             Self::NotPaced { .. } => "not-paced",
+            Self::GcOutOfBalance { .. } => "gc-out-of-balance",
             Self::LeftInBuffer { .. } => "left-in-buffer",
             Self::FlushesDrainedBuffer { .. } => "flushes-drained-buffer",
             Self::Overloaded { .. } | Self::FellBehind { .. } => "overloaded",

@@ -83,6 +83,8 @@ codes! {
     TimeBackwards: "time-runs-backwards";
     /// The drive was written and no block was erased.
     NothingCleaned: "nothing-cleaned";
+    /// GC gave back fewer or more pages than the writes took.
+    GcOutOfBalance: "gc-out-of-balance";
     /// Many of the pages written were still in the drive's buffer at the end.
     LeftInBuffer: "left-in-buffer";
     /// Latencies changed during the run.

@@ -3,7 +3,7 @@
 use crate::distribution::Distribution;
 use crate::point::PointResult;
 use flashlane_result::sweep::{Measures, PointStatus};
-use flashlane_result::{Common, Warning};
+use flashlane_result::{Common, Warning, WarningCode};
 
 /// The outcome of a measurement of a point.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +41,11 @@ impl Outcome {
     /// Returns whether it has measures.
     pub(crate) fn has_measures(&self) -> bool {
         matches!(self.status, PointStatus::Measured | PointStatus::Partial)
+    }
+
+    /// Returns whether its numbers stand for the point: not where GC owes moves, or made them for later writes.
+    pub(crate) fn is_comparable(&self) -> bool {
+        self.has_measures() && !self.warnings.iter().any(|of| of.code == WarningCode::GcOutOfBalance)
     }
 
     /// Returns the status of a point over its repetitions, with a reason: measured where all were, partial where some

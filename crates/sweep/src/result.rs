@@ -90,7 +90,8 @@ fn point_row(grid: &Grid, at: usize, repetitions: &[&Outcome], seed: u64) -> Poi
     }
 }
 
-/// Compares the points over their repetitions; the values of a swept seed are repetitions too.
+/// Compares the points over their repetitions; the values of a swept seed are repetitions too. Points whose GC was not
+/// in balance in a repetition are left out.
 fn comparison(
     grid: &Grid,
     repetitions: &[Vec<&Outcome>],
@@ -109,6 +110,11 @@ fn comparison(
         let value = |outcome: &&Outcome| y.of(&outcome.measures).filter(|_| outcome.has_measures());
         values[place].extend(repetitions.iter().map(value));
         place_of.push(place);
+    }
+    for (place, repetitions) in place_of.iter().zip(repetitions) {
+        if repetitions.iter().any(|outcome| outcome.has_measures() && !outcome.is_comparable()) {
+            values[*place].fill(None);
+        }
     }
     let compared = compare(&values, y.larger_is_better, is_exact);
     let count = |standing: Standing| compared.iter().flatten().filter(|c| c.standing == standing).count();

@@ -2,6 +2,7 @@
 
 use super::*;
 use flashlane_base::units::Quantity;
+use flashlane_result::Warning;
 use flashlane_result::run::RunResult;
 use flashlane_result::sweep::{Measures, PointStatus, Standing, SweepResult, Verdict};
 use proptest::prelude::*;
@@ -406,6 +407,24 @@ fn repetitions_give_one_row_with_an_interval() {
     let by_seed = result_of(about(7), &seeds, &outcomes, &METRICS[0]);
     let of_policies = by_seed.rows[3..6].iter().map(|row| row.compared.unwrap().standing);
     assert_eq!(of_policies.collect::<Vec<_>>(), standings);
+}
+
+#[test]
+fn point_whose_gc_was_out_of_balance_is_not_compared() {
+    let grid = Grid::new(vec!["most=4,8,16".parse().unwrap()]).unwrap();
+    let mut outcomes = [50.0, 100.0, 120.0, 51.0, 101.0, 121.0].map(measured);
+    let mut concerned = |at: usize| {
+        outcomes[at].warnings.push(Warning::new("gc-out-of-balance", "the reserve shrank"));
+        result_of(about(0), &grid, &outcomes, &METRICS[0])
+    };
+    let result = concerned(3);
+    let standings = |result: &SweepResult| -> Vec<Option<Standing>> {
+        result.rows.iter().map(|row| row.compared.map(|compared| compared.standing)).collect()
+    };
+    assert_eq!(standings(&result), [None, Some(Standing::Best), Some(Standing::Worse)]);
+    concerned(1);
+    let result = concerned(2);
+    assert_eq!((standings(&result), result.comparison), (vec![None; 3], None));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Doubts about simulated drives: over-provisioning, unwritten pages, no GC, flushes.
 
 use super::Doubt;
+use super::balance::gc_out_of_balance;
 use flashlane_base::units::format_bytes;
 use flashlane_device::{
     Counters, DeviceInfo, FreeOutOfReach, OverProvisioning, OverProvisioningChange, ProgramsInParts,
@@ -28,6 +29,7 @@ pub fn about_flash(info: &DeviceInfo, counters: &Counters, load: Load) -> Vec<Do
         not_written(counters),
         cleaned,
         not_paced(counters),
+        gc_out_of_balance(counters, load),
         flushes_drained(counters),
         left_in_buffer(counters),
     ]
@@ -141,13 +143,19 @@ fn not_written(counters: &Counters) -> Option<Doubt> {
 /// Share of all pages from which writes matter.
 const WRITES_MATTER: f64 = 0.01;
 
+/// Returns whether the pages that the host wrote are a notable share of all that it accessed.
+pub(super) fn do_writes_matter(counters: &Counters) -> bool {
+    let written = counters.get(Counters::HOST_PAGES_WRITTEN).unwrap_or(0);
+    let read = counters.get("host_pages_read").unwrap_or(0);
+    written as f64 >= WRITES_MATTER * (read + written) as f64
+}
+
 /// Reports that the drive wrote and erased no block.
 fn nothing_cleaned(counters: &Counters, load: Load, begins_written: bool) -> Option<Doubt> {
     let written = counters.get(Counters::HOST_PAGES_WRITTEN).filter(|&pages| pages > 0)?;
-    let read = counters.get("host_pages_read").unwrap_or(0);
     // Only drives with GC have the first counter.
     let nothing = counters.get("pages_moved_by_cleaning")? == 0 && counters.get("blocks_erased")? == 0;
-    let matters = written as f64 >= WRITES_MATTER * (read + written) as f64;
+    let matters = do_writes_matter(counters);
     let is_recorded = load == Load::Recorded;
     let was_written = begins_written || load == Load::Made { after_writes: true };
     (nothing && matters).then_some(Doubt::NothingCleaned { was_written, is_recorded, written_pages: written })
@@ -228,9 +236,7 @@ pub fn is_notable_in_buffer(left_pages: u64, written_pages: u64) -> bool {
 fn left_in_buffer(counters: &Counters) -> Option<Doubt> {
     let written_pages = counters.get(Counters::HOST_PAGES_WRITTEN)?;
     let left_pages = counters.pages_left_in_buffer();
-    let read = counters.get("host_pages_read").unwrap_or(0);
-    let matters = written_pages as f64 >= WRITES_MATTER * (read + written_pages) as f64;
-    (matters && is_filling_buffer(counters) == Some(true))
+    (do_writes_matter(counters) && is_filling_buffer(counters) == Some(true))
         .then_some(Doubt::LeftInBuffer { left_pages, written_pages })
 }
 

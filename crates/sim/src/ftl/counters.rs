@@ -1,5 +1,7 @@
 //! What the translation layer counts.
 
+use flashlane_device::Counters;
+
 /// The counters of the translation layer, in mapping units and blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FtlCounters {
@@ -11,6 +13,8 @@ pub struct FtlCounters {
     pub moved_units: u64,
     /// Units of these that paced GC moved while the plane had less free space than it keeps, whole victims included.
     pub units_below_target: u64,
+    /// Units of the blocks that GC emptied, moved or stale; of a block that is being emptied, in proportion to the units moved.
+    pub collected_units: u64,
     /// Parity units placed.
     pub parity_units: u64,
     /// Translation pages placed.
@@ -44,9 +48,9 @@ impl FtlCounters {
     /// The counters that every drive has, under the names that results have.
     pub(crate) fn list(&self) -> [(&'static str, u64); 9] {
         [
-            ("pages_moved_by_cleaning", self.moved_units),
+            (Counters::PAGES_MOVED, self.moved_units),
             ("pages_moved_below_target", self.units_below_target),
-            ("parity_pages_programmed", self.parity_units),
+            (Counters::PARITY_PAGES_PROGRAMMED, self.parity_units),
             ("blocks_erased", self.erases),
             ("switch_merges", self.switch_merges),
             ("partial_merges", self.partial_merges),

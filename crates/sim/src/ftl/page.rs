@@ -31,6 +31,7 @@ use crate::nand::{Geometry, PageType};
 use allocation::PoolSearch;
 use cells::Cells;
 use flashlane_base::Seed;
+use flashlane_device::Counters;
 use flashlane_policy::allocation::Allocation;
 use flashlane_policy::cleaning::Cleaning;
 use flashlane_policy::mapping::Mapping;
@@ -403,6 +404,7 @@ impl PageMapped {
 
     /// Appends the counters of the mechanisms that it has, under the names that results have.
     pub fn add_counters(&self, list: &mut Vec<(&'static str, u64)>) {
+        list.push((Counters::PAGES_COLLECTED, self.counters.collected_units));
         list.extend(self.slc.iter().flat_map(|slc| slc.counters()));
         if self.geometry.units_per_program > 1 {
             list.push(("pages_left_empty", self.counters.left_empty_units));

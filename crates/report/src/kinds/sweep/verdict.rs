@@ -45,12 +45,14 @@ fn without_whole_point(result: &SweepResult) -> String {
 /// Returns the warnings about points which say that the comparison shows little: GC that never ran has no best policy,
 /// what a buffer took shows no rate of the flash, and points that are alike before they are steady may differ later.
 fn cautions(result: &SweepResult) -> Vec<String> {
-    let Some(verdict) = verdict(result) else { return Vec::new() };
+    let verdict = verdict(result);
     let matters = |warning: &&Warning| match warning.code {
-        WarningCode::NothingCleaned => true,
+        // The points concerned are not compared.
+        WarningCode::GcOutOfBalance => true,
+        WarningCode::NothingCleaned => verdict.is_some(),
         // A rate of the buffer's is best with the largest one, and ends once that is full.
-        WarningCode::LeftInBuffer => verdict != Verdict::Unknown,
-        WarningCode::Unsteady => verdict == Verdict::NoDifference,
+        WarningCode::LeftInBuffer => verdict.is_some_and(|verdict| verdict != Verdict::Unknown),
+        WarningCode::Unsteady => verdict == Some(Verdict::NoDifference),
         _ => false,
     };
     result.warnings.iter().filter(matters).map(sentence_of).collect()
@@ -79,7 +81,7 @@ fn compared(comparison: &Comparison, rows: &[PointRow]) -> Option<String> {
     let all = match (measured, rows.len() - measured) {
         (2, 0) => "the two points".to_owned(),
         (_, 0) => "the points".to_owned(),
-        (_, _) => format!("the {measured} points that were measured"),
+        (_, _) => format!("the {measured} points that are compared"),
     };
     Some(match comparison.verdict {
         Verdict::NoDifference => {
@@ -327,7 +329,7 @@ mod tests {
         ]);
         let comparison = compared_by("mean latency", "mean_ns", "no-difference");
         let text = summary(&sweep(&rows, &json!([]), &comparison));
-        assert!(text.starts_with("No difference between the 2 points that were measured: "), "{text}");
+        assert!(text.starts_with("No difference between the 2 points that are compared: "), "{text}");
         let text = said("several-best", &[("best", 0.0), ("no-difference", 0.01), ("worse", 0.3)]);
         assert!(text.starts_with("No difference between policy=a and policy=b: "), "{text}");
         assert!(text.ends_with("the other point is 30% worse."), "{text}");
@@ -362,6 +364,8 @@ mod tests {
         let text = said("no-difference", &["too-few-requests", "nothing-cleaned", "unsteady"]);
         let expected = "At 2 of 2 points: nothing-cleaned. At 2 of 2 points: unsteady. No difference between the two points";
         assert!(text.starts_with(expected), "{text}");
+        let text = said("one-best", &["gc-out-of-balance"]);
+        assert!(text.starts_with("At 2 of 2 points: gc-out-of-balance. Mean latency is best with"), "{text}");
         let text = said("one-best", &["nothing-cleaned", "unsteady"]);
         assert!(text.starts_with("At 2 of 2 points: nothing-cleaned. Mean latency is best with"), "{text}");
         assert!(said("no-difference", &[]).starts_with("No difference"));

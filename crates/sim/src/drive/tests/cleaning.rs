@@ -186,6 +186,19 @@ fn pacing_without_room_for_free_blocks_is_counted() {
 }
 
 #[test]
+fn fragmented_drive_collects_as_much_as_writes_take() {
+    for pacing in ["watermark", "proportional"] {
+        let mut drive = small_tlc(&[("cleaning.pacing", pacing)]);
+        writes(&mut drive, 60_000, 8, Duration::ZERO);
+        let counters = drive.counters();
+        let pages = |name| counters.get(name).unwrap() as f64;
+        let (taken, collected) = (pages(Counters::FLASH_PAGES_PROGRAMMED), pages(Counters::PAGES_COLLECTED));
+        let share = (taken - collected) / pages(Counters::HOST_PAGES_SETTLED);
+        assert!(share.abs() < 0.1, "{pacing}: {taken} pages taken, {collected} collected");
+    }
+}
+
+#[test]
 fn cleaning_steps_of_a_die_share_array_time_over_its_planes() {
     let measured = |multi_plane| {
         let mut drive = small_tlc(&[("flash.multi_plane", multi_plane)]);

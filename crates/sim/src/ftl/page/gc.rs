@@ -180,6 +180,7 @@ impl PageMapped {
                 pages_read.add(self.flash_page(ppn));
             }
         }
+        self.counters.collected_units += u64::from(self.units_of(number));
         self.erase(plane, block);
         self.counters.moved_units += u64::from(moves);
         self.count_folded(moved_from, moves);
@@ -294,6 +295,14 @@ impl PageMapped {
             self.free_units[plane.index()] += self.geometry.data_units;
             let free = self.free_units[plane.index()];
             self.searches[self.per_pool.of(plane.0) as usize].block_erased(plane, free);
+        }
+    }
+
+    /// Units that a block holds at most, by its index.
+    pub(super) fn units_of(&self, block: usize) -> u32 {
+        match &self.slc {
+            Some(slc) if self.is_slc_block(block) => slc.block_units(),
+            _ => self.geometry.data_units,
         }
     }
 

@@ -228,7 +228,7 @@ impl PageMapped {
         for (&block, &count) in blocks.iter().zip(&*counts) {
             self.blocks.set_prepared(block as usize, count);
         }
-        self.begin_victim(plane, victim, false);
+        self.begin_victim(plane, victim, false, moved_share);
     }
 
     /// Blocks of a plane that are written to at once.

@@ -41,6 +41,21 @@ pub(super) struct Victim {
     pub(super) next: u32,
     /// Whether wear leveling chose it.
     pub(super) leveled: bool,
+    /// Valid units when GC began with it.
+    pub(super) valid: u32,
+    /// Units that count as collected once it is empty, and those of them that do already.
+    pub(super) units: u32,
+    pub(super) collected: u32,
+}
+
+impl Victim {
+    /// Returns the units that count as collected since the last call, with `valid` units left: in proportion to the
+    /// valid ones that are gone.
+    pub(super) fn newly_collected(&mut self, valid: u32) -> u32 {
+        let left = u64::from(self.units) * u64::from(valid) / u64::from(self.valid.max(1));
+        let collected = self.units - left as u32;
+        collected - std::mem::replace(&mut self.collected, collected)
+    }
 }
 
 impl Pacer {

@@ -79,6 +79,11 @@ impl SlcCache {
         })
     }
 
+    /// Units of a block of the cache.
+    pub(super) fn block_units(&self) -> u32 {
+        self.block_units
+    }
+
     /// The counters, under the names that results have.
     pub(super) fn counters(&self) -> [(&'static str, u64); 2] {
         [("slc_pages_written", self.written_units), ("slc_pages_folded", self.folded_units)]

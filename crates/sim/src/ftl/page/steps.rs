@@ -143,15 +143,19 @@ impl PageMapped {
 
     fn choose_victim(&mut self, plane: PlaneId, source: Source) -> bool {
         let Some(block) = self.next_victim(plane, source) else { return false };
-        self.begin_victim(plane, block, false);
+        self.begin_victim(plane, block, false, 0.0);
         true
     }
 
-    pub(super) fn begin_victim(&mut self, plane: PlaneId, block: BlockId, leveled: bool) {
+    /// Makes a closed block, of which this share was moved before, the victim of a plane.
+    pub(super) fn begin_victim(&mut self, plane: PlaneId, block: BlockId, leveled: bool, moved_share: f64) {
         let number = self.index_of(plane, block);
+        let units = (f64::from(self.units_of(number)) * (1.0 - moved_share)) as u32;
+        let valid = self.blocks.valid_units(number);
         self.blocks.hold(number);
         let pacer = self.pacer.as_mut().expect("only called where GC is paced");
-        pacer.planes[plane.index()].victim = Some(Victim { block, next: 0, leveled });
+        pacer.planes[plane.index()].victim =
+            Some(Victim { block, next: 0, leveled, valid, units, collected: 0 });
     }
 
     /// Moves up to `most` units off the victim, `at_once` in one operation, and erases it once it holds none.
@@ -177,6 +181,8 @@ impl PageMapped {
         while left > 0 && self.blocks.valid_units(number) > 0 {
             let Moved { moves, pages_read, summaries, is_stuck } =
                 self.move_units(plane, &mut victim, at_once, &mut left);
+            self.counters.collected_units +=
+                u64::from(victim.newly_collected(self.blocks.valid_units(number)));
             left -= moves.min(left);
             self.counters.moved_units += u64::from(moves);
             self.count_folded(moved_from, moves);
@@ -187,7 +193,8 @@ impl PageMapped {
                 self.report_gc(GcWork { is_paced_step, ..gc }, due);
             }
             if is_stuck {
-                // It may be chosen again once there is room.
+                // It may be chosen again once there is room, and then counts from its beginning.
+                self.counters.collected_units -= u64::from(victim.collected);
                 self.blocks.release(number);
                 self.return_victim(plane, victim.block);
                 return VictimProgress::Stuck;
@@ -198,13 +205,14 @@ impl PageMapped {
             pacer.planes[plane.index()].victim = Some(victim);
             return VictimProgress::Going;
         }
+        self.counters.collected_units += u64::from(victim.newly_collected(0));
         self.erase(plane, victim.block);
         self.report_gc(GcWork { erases: 1, is_paced_step, ..GcWork::nothing(plane) }, due);
         self.counters.leveled_blocks += u64::from(victim.leveled) * u64::from(self.blocks_as_one());
         if !victim.leveled
             && let Some(cold) = self.cold_block(plane, victim.block)
         {
-            self.begin_victim(plane, cold, true);
+            self.begin_victim(plane, cold, true, 0.0);
         }
         VictimProgress::Erased
     }

@@ -124,6 +124,52 @@ fn every_policy_keeps_every_page_through_long_overwriting() {
     }
 }
 
+/// Erased units of all planes; those that GC has collected of victims count as erased.
+fn erased_units(ftl: &PageMapped) -> u64 {
+    let passed = |plane: usize| {
+        let pacer = ftl.pacer.as_ref()?;
+        Some(u64::from(pacer.planes[plane].victim?.collected))
+    };
+    let of_plane = |(plane, state): (usize, &PlaneState)| {
+        let open: u32 = state.open.iter().map(|open| ftl.geometry.data_units - open.written).sum();
+        u64::from(state.free.len() as u32 * ftl.geometry.data_units + open) + passed(plane).unwrap_or(0)
+    };
+    ftl.planes.iter().enumerate().map(of_plane).sum()
+}
+
+#[test]
+fn erased_space_is_what_gc_collected_less_what_was_programmed() {
+    for (pacing, parity) in
+        [("watermark", false), ("proportional", false), ("fixed", false), ("watermark", true)]
+    {
+        let mut settings =
+            vec![("cleaning.pacing", pacing), ("cleaning.defer", "no"), ("flash.page", "4KiB")];
+        if parity {
+            settings.extend([
+                ("flash.channels", "6"),
+                ("mapping.chunk", "4KiB"),
+                ("mapping.parity", "2"),
+                ("capacity", "24MiB"),
+            ]);
+        }
+        let mut ftl = PageMapped::new(&of_profile("ssd-m", &settings), Seed(1)).unwrap();
+        let (mut random, mut due) = (Seed(5).source(), Vec::new());
+        let before = erased_units(&ftl);
+        for _ in 0..5 * ftl.geometry.logical_units {
+            ftl.place(Lpn(random.below(u64::from(ftl.geometry.logical_units)) as u32), &mut due).unwrap();
+            due.clear();
+        }
+        let counters = ftl.counters();
+        let taken = counters.programmed_units() - counters.parity_units;
+        assert!(counters.moved_units > 0, "{pacing}: GC ran");
+        assert_eq!(
+            erased_units(&ftl) + taken,
+            before + counters.collected_units,
+            "{pacing}, parity {parity}"
+        );
+    }
+}
+
 #[test]
 fn released_replica_ends_with_its_block() {
     let config = config(&[
