@@ -70,8 +70,8 @@ impl Counters {
     pub const ENERGY: &'static str = "energy_nj";
     /// How the names of counters begin that have the energy of an operation or state, in nanojoules.
     pub const ENERGY_OF: &'static str = "energy_of_";
-    /// Pages of the blocks that GC emptied, moved or stale, parity left out; of a block that is being emptied, a share in
-    /// proportion to the valid pages that it no longer holds. Only drives that map pages count them.
+    /// Pages of the blocks that GC emptied, moved or stale, parity left out; of a block that is being emptied, a share
+    /// in proportion to the valid pages that it no longer holds. Only drives that map pages count them.
     pub const PAGES_COLLECTED: &'static str = "pages_collected";
     /// Pages that GC and wear leveling moved.
     pub const PAGES_MOVED: &'static str = "pages_moved_by_cleaning";

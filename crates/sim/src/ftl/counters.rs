@@ -13,7 +13,8 @@ pub struct FtlCounters {
     pub moved_units: u64,
     /// Units of these that paced GC moved while the plane had less free space than it keeps, whole victims included.
     pub units_below_target: u64,
-    /// Units of the blocks that GC emptied, moved or stale; of a block that is being emptied, in proportion to the units moved.
+    /// Units of the blocks that GC emptied, moved or stale; of a block that is being emptied, in proportion to the
+    /// units moved.
     pub collected_units: u64,
     /// Parity units placed.
     pub parity_units: u64,
