@@ -1,8 +1,8 @@
 //! The balance of GC: whether it gave back as many erased pages as the writes of a run took.
 //!
 //! With M pages moved, P programmed (without parity) and E pages of emptied blocks, the reserve of erased pages changed
-//! by E - P. Each page that GC gains takes M / (E - M) moves. Where the reserve neither shrinks nor grows, P = E, so that
-//! of the pages programmed the share M / E is moves, not M / P: write amplification is then that of the run times
+//! by E - P. Each page that GC gains takes M / (E - M) moves. Where the reserve neither shrinks nor grows, P = E: of
+//! the pages programmed the share M / E is moves, not M / P, and write amplification is that of the run times
 //! (1 - M / P) / (1 - M / E), if victims hold as many valid pages as in the run.
 
 use super::flash::do_writes_matter;
