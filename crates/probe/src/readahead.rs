@@ -7,6 +7,10 @@
 //!
 //! The difference must recur: sequential and random reads are measured in turns, and every sequential turn has to be
 //! faster than every random one.
+//!
+//! Streams that begin together have their first windows fetched one after the other, and a cache that just holds a window
+//! of each drops parts of them before they are read. Later fetches are spread evenly. So where some reads of the streams
+//! are fast, and too few, the same streams are read on.
 
 use crate::area::Area;
 use crate::bench::Bench;
@@ -22,6 +26,8 @@ use flashlane_workload::Access;
 const TURNS: usize = 5;
 /// Reads of each stream; the first half only lets the drive detect the stream.
 const READS: u64 = 32;
+/// Most reads of each stream, where some are fast: windows of up to half of them are read by then.
+const READS_MAX: u64 = 16 * READS;
 /// Most reads that are slow of several streams, as a share of all, beyond those of a single one.
 const SLOW_MAX: f64 = 0.25;
 /// Number of streams from which on a cache counts, and most of them of which it holds the second page.
@@ -69,7 +75,7 @@ pub(crate) fn find(
         ))
     } else {
         let limit = compared.streams_followed(bench, &reader, &mut curve)?;
-        let StreamLimit { followed, lost, is_cached } = limit;
+        let StreamLimit { followed, lost, is_cached, is_unsettled } = limit;
         let seen = format!(
             "sequential reads of {followed} interleaved streams come in {one:.1} µs where random ones take {:.1} µs",
             random.value
@@ -77,6 +83,9 @@ pub(crate) fn find(
         match lost {
             Some(_) if is_cached => Finding::not_determined(format!(
                 "{seen}; but a cache held some of what they read, and these leave others to be followed"
+            )),
+            Some(lost) if is_unsettled => Finding::not_determined(format!(
+                "{seen}; with {lost} some do, and the area has no room to read them further"
             )),
             Some(lost) => Finding::found(followed, 0.95, format!("{seen}; with {lost} they do not")),
             // Readahead may follow more, or a cache hold all that they read.
@@ -100,10 +109,6 @@ impl Reader {
         random_latency(bench, self.area, self.page, self.pause)
     }
 
-    fn sequential(&self, bench: &mut Bench<'_>, streams: u64) -> Result<Sequential, EarlyEnd> {
-        sequential_latency(bench, self, streams)
-    }
-
     fn read(&self, bench: &mut Bench<'_>, page: u64) -> Result<f64, EarlyEnd> {
         bench.pause(self.pause);
         let at = self.area.offset_bytes + page * self.page;
@@ -112,9 +117,10 @@ impl Reader {
 
     /// Reads the first page of a stream within `share` pages from the `first` on. Returns it: one that comes from
     /// flash, unless all that were tried do not. A stream in a buffer, or in what was read ahead before, is none to
-    /// follow.
+    /// follow. Leaves `READS_MAX` of them to read on, at most half but `2 * READS`.
     fn begin(&self, bench: &mut Bench<'_>, first: u64, share: u64) -> Result<u64, EarlyEnd> {
-        let slack = share.saturating_sub(2 * READS).max(1);
+        let kept = (2 * READS).max(READS_MAX.min(share / 2));
+        let slack = share.saturating_sub(kept).max(1);
         let mut start = first;
         for _ in 0..STARTS_MAX {
             start = first + bench.random().below(slack);
@@ -136,11 +142,56 @@ struct Compared {
     all_us: Vec<f64>,
 }
 
-/// Latencies of the second half of the reads of interleaved streams, in microseconds, and the share of the streams of
-/// which the second read was answered from memory.
-struct Sequential {
-    times: Vec<f64>,
+/// Interleaved streams.
+struct Streams {
+    /// First page of each.
+    starts: Vec<u64>,
+    /// Reads of each so far.
+    reads: u64,
+    /// Reads of each that its share of the area has room for.
+    room: u64,
+    /// Share of the streams of which the second read was answered from memory.
     cached: f64,
+}
+
+impl Streams {
+    fn begin(bench: &mut Bench<'_>, reader: &Reader, streams: u64) -> Result<Self, EarlyEnd> {
+        let share = reader.area.length_bytes / streams / reader.page;
+        let (mut starts, mut room) = (Vec::new(), share);
+        for stream in 0..streams {
+            let start = reader.begin(bench, stream * share, share)?;
+            room = room.min((stream + 1) * share - start);
+            starts.push(start);
+        }
+        Ok(Self { starts, reads: 1, room, cached: 0.0 })
+    }
+
+    /// Reads on until each has `reads` reads. Returns the latencies of the second half of all, in microseconds.
+    fn read_to(&mut self, bench: &mut Bench<'_>, reader: &Reader, reads: u64) -> Result<Vec<f64>, EarlyEnd> {
+        let (mut times, mut cached) = (Vec::new(), 0);
+        for i in self.reads..reads {
+            for start in &self.starts {
+                let took_us = reader.read(bench, start + i)?;
+                if i >= reads / 2 {
+                    times.push(took_us);
+                }
+                // No drive reads ahead before the second read of a stream.
+                cached += usize::from(i == 1 && took_us < FETCHED * reader.random_us);
+            }
+        }
+        self.reads = reads;
+        self.cached += cached as f64 / self.starts.len() as f64;
+        Ok(times)
+    }
+}
+
+/// A measurement of interleaved streams.
+struct Round {
+    are_followed: bool,
+    median_us: f64,
+    cached: f64,
+    /// Whether some reads are fast, too few to be followed, where the area has no room to read on.
+    is_unsettled: bool,
 }
 
 /// The most streams that a drive follows, and the fewest with which it no longer does, if any were tried.
@@ -149,6 +200,8 @@ struct StreamLimit {
     lost: Option<u64>,
     /// Whether a cache held some of what the streams read.
     is_cached: bool,
+    /// Whether some reads of the fewest that it no longer follows were fast when they came to the end of their room.
+    is_unsettled: bool,
 }
 
 impl Compared {
@@ -156,7 +209,7 @@ impl Compared {
         let (mut random, mut sequential, mut all) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..TURNS {
             random.push(reader.random(bench)?);
-            let mut times = reader.sequential(bench, 1)?.times;
+            let mut times = Streams::begin(bench, reader, 1)?.read_to(bench, reader, READS)?;
             all.extend_from_slice(&times);
             sequential.push(point(&mut times).value);
         }
@@ -181,11 +234,29 @@ impl Compared {
     /// Returns whether reads of several streams are as those of one: most are fast, and about as many as of one stream.
     /// Where a cache holds parts of some streams, these are fast and leave others to be followed.
     fn are_followed(&self, times: &[f64]) -> bool {
-        let fast_share = |times: &[f64]| {
-            times.iter().filter(|took_us| **took_us < self.middle_us()).count() as f64 / times.len() as f64
-        };
         point(&mut times.to_vec()).value < self.middle_us()
-            && fast_share(times) > fast_share(&self.all_us) - SLOW_MAX
+            && self.fast_share(times) > self.fast_share(&self.all_us) - SLOW_MAX
+    }
+
+    fn fast_share(&self, times: &[f64]) -> f64 {
+        times.iter().filter(|took_us| **took_us < self.middle_us()).count() as f64 / times.len() as f64
+    }
+
+    /// Measures `streams` interleaved streams, for as long as their reads are neither as those of one nor all slow.
+    fn round(&self, bench: &mut Bench<'_>, reader: &Reader, streams: u64) -> Result<Round, EarlyEnd> {
+        let mut streams = Streams::begin(bench, reader, streams)?;
+        let mut times = streams.read_to(bench, reader, READS)?;
+        let is_open = |times: &[f64]| !self.are_followed(times) && self.fast_share(times) > CACHED_MAX;
+        while is_open(&times) && streams.reads < READS_MAX && 2 * streams.reads <= streams.room {
+            times = streams.read_to(bench, reader, 2 * streams.reads)?;
+        }
+        Ok(Round {
+            are_followed: self.are_followed(&times),
+            // Fewer may be in the cache by chance.
+            is_unsettled: is_open(&times) && streams.reads < READS_MAX && self.fast_share(&times) > SLOW_MAX,
+            median_us: point(&mut times).value,
+            cached: streams.cached,
+        })
     }
 
     /// Returns whether sequential reads are faster than random ones in every turn, and not by chance.
@@ -204,32 +275,31 @@ impl Compared {
         curve: &mut Vec<(f64, f64)>,
     ) -> Result<StreamLimit, EarlyEnd> {
         let most = STREAMS_MAX.min(reader.area.length_bytes / (2 * READS * reader.page)).max(1);
-        let (mut followed, mut lost, mut is_cached) = (1, most + 1, false);
+        let (mut followed, mut lost, mut is_cached, mut is_unsettled) = (1, most + 1, false, false);
         while lost - followed > 1 {
             // Doubling first, since few streams are usual.
             let next = if lost > most { (followed * 2).min(most) } else { (followed + lost) / 2 };
             // The median of three: a stream may hit data that an earlier one left in the drive's cache.
-            let (mut rounds, mut cached_at) = (Vec::new(), Vec::new());
+            let mut rounds = Vec::new();
             for _ in 0..3 {
-                let Sequential { mut times, cached } = reader.sequential(bench, next)?;
-                cached_at.push(cached);
-                rounds.push((self.are_followed(&times), point(&mut times).value));
+                rounds.push(self.round(bench, reader, next)?);
             }
-            let are_followed = rounds.iter().filter(|(are_followed, _)| *are_followed).count() >= 2;
-            rounds.sort_unstable_by(|one, other| one.1.total_cmp(&other.1));
-            curve.push((next as f64, rounds[1].1));
+            let most_of = |is: fn(&Round) -> bool| rounds.iter().filter(|round| is(round)).count() >= 2;
+            let median_of = |value: fn(&Round) -> f64| median(&rounds.iter().map(value).collect::<Vec<_>>());
+            let are_followed = most_of(|round| round.are_followed);
+            curve.push((next as f64, median_of(|round| round.median_us)));
             // Of few streams none need be cached.
-            is_cached |= next >= FEW && median(&cached_at) > CACHED_MAX;
+            is_cached |= next >= FEW && median_of(|round| round.cached) > CACHED_MAX;
             if are_followed {
                 followed = next;
                 if next == most {
                     break;
                 }
             } else {
-                lost = next;
+                (lost, is_unsettled) = (next, most_of(|round| round.is_unsettled));
             }
         }
-        Ok(StreamLimit { followed, lost: (lost <= most).then_some(lost), is_cached })
+        Ok(StreamLimit { followed, lost: (lost <= most).then_some(lost), is_cached, is_unsettled })
     }
 }
 
@@ -265,33 +335,30 @@ fn random_latency(bench: &mut Bench<'_>, area: Area, page: u64, pause: Duration)
     Ok(point(&mut times))
 }
 
-/// Measures the second half of the reads of `streams` interleaved readers.
-fn sequential_latency(bench: &mut Bench<'_>, reader: &Reader, streams: u64) -> Result<Sequential, EarlyEnd> {
-    let share = reader.area.length_bytes / streams / reader.page;
-    let mut starts = Vec::new();
-    for stream in 0..streams {
-        starts.push(reader.begin(bench, stream * share, share)?);
-    }
-    let (mut times, mut cached) = (Vec::new(), 0);
-    for i in 1..READS {
-        for start in &starts {
-            let took_us = reader.read(bench, start + i)?;
-            if i >= READS / 2 {
-                times.push(took_us);
-            }
-            // No drive reads ahead before the second read of a stream.
-            cached += usize::from(i == 1 && took_us < FETCHED * reader.random_us);
-        }
-    }
-    Ok(Sequential { times, cached: cached as f64 / streams as f64 })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use flashlane_base::Seed;
     use flashlane_result::probe::Status;
     use flashlane_sim::{Drive, profile};
+
+    /// The cache holds just a window of each stream, and drops parts of the first ones.
+    #[test]
+    fn streams_whose_windows_fill_the_cache_are_all_found() {
+        for (name, page) in [("sn580-like", 16 << 10), ("atom-50-like", 16 << 10), ("nvme-tlc", 4096)] {
+            for seed in 0..3 {
+                let mut drive = Drive::new(&profile::load(name, &[]).unwrap(), Seed(seed));
+                let mut stop = || false;
+                let mut bench = Bench::new(&mut drive, Seed(seed), &mut stop);
+                let area = Area { offset_bytes: 0, length_bytes: 128 << 20 };
+                bench.fill(0, area.length_bytes, 256 << 10).unwrap();
+                // Past the writes of the buffer.
+                bench.pause(Duration::from_s(1));
+                let (finding, _) = find(&mut bench, area, page, true).unwrap();
+                assert_eq!(finding.number(), Some(8), "{name}, seed {seed}: {finding:?}");
+            }
+        }
+    }
 
     /// Random reads from the buffer are as fast as sequential ones.
     #[test]
