@@ -27,6 +27,8 @@ fn of(plan: &UflipPlan) -> Document {
         Some(Fact::new("Written", format!("{} times its capacity", number(plan.device_writes)))),
         plan.endurance_share.map(|share| Fact::new("Of its rated endurance", percent(share))),
     ];
+    let is_simulated = plan.device.simulated;
+    let is_written = is_simulated && plan.total.enforcements > 0;
     let row = |name: String, estimate: &Estimate| {
         let counts = COUNTS.iter().map(|(field, _, count)| cell(field, scalar(count(estimate))));
         Row::new([Cell::text(name)].into_iter().chain(counts).collect())
@@ -39,8 +41,10 @@ fn of(plan: &UflipPlan) -> Document {
         title: plan.device.name.clone(),
         subtitle: "What would be done; nothing was".into(),
         summary: format!(
-            "Some {}, were every run as long as the paper's and every I/O as fast as a random read of 32 KiB is now, {}.",
+            "Some {}{}, were every run as long as the paper's and every I/O as fast as a random read of 32 KiB {}, {}.",
             time_ns(plan.expected_s * 1e9),
+            if is_simulated { " of the device's time, which is simulated" } else { "" },
+            if is_written { "of an area just written" } else { "is now" },
             time_ns(plan.random_read_ns)
         ),
         facts: facts.into_iter().flatten().collect(),
@@ -71,6 +75,11 @@ mod tests {
             "area_bytes": 1 << 30, "benchmarks": [order], "total": counts, "device_writes": 1.5,
             "endurance_share": 0.001, "expected_s": 90.0, "random_read_ns": 200e3, "warnings": [], "partial": null,
         });
+        let mut written = plan.clone();
+        written["total"]["enforcements"] = 1.into();
+        let shown = text(written, 100).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.contains("of the device's time, which is simulated"), "{shown}");
+        assert!(shown.contains("as a random read of 32 KiB of an area just written, 200 µs"), "{shown}");
         let text = text(plan, 100);
         for part in ["Order", "1.5 times its capacity", "0.1%", "1 MiB", "90 s", "200 µs"] {
             assert!(text.contains(part), "{part}\n{text}");
