@@ -66,10 +66,15 @@ pub(crate) fn plain_name(name: &str) -> String {
     capitalised(&words.join(" "))
 }
 
-/// Puts the first letter in upper case, except that of a percentile (`p99`).
+/// Puts the first letter in upper case, except that of a percentile (`p99`) or of a key (`over_provisioning`).
 pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     if text.starts_with('p') && text[1..].starts_with(|second: char| second.is_ascii_digit()) {
+        return text.to_owned();
+    }
+    // A key of a profile or of a workload is as it is entered.
+    let word = text.split_whitespace().next().unwrap_or_default().trim_end_matches(['.', ',', ':']);
+    if word.contains(['_', '=', '.']) {
         return text.to_owned();
     }
     letters
@@ -178,6 +183,14 @@ fn thousands(value: f64) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn keys_are_not_capitalised() {
+        for text in ["over_provisioning", "readahead.cache", "initial.state=full, once", "p99 latency"] {
+            assert_eq!(capitalised(text), text);
+        }
+        assert_eq!(capitalised("write amplification."), "Write amplification.");
+    }
 
     #[test]
     fn suffix_of_a_name_determines_the_format() {

@@ -50,7 +50,7 @@ pub(crate) fn render(sections: &[Section<'_>]) -> String {
     let mut main = String::new();
     if sections.len() != 1 {
         let documents: Vec<&Document> = sections.iter().map(|section| section.document).collect();
-        main += &format!("<header class=\"top\"><h1>{}</h1></header>\n", escape(&title));
+        main += &format!("<header class=\"top\"><h1>{}</h1></header>\n", breakable(&title));
         main += &comparison::render(&documents);
     }
     let mut blocks = String::new();

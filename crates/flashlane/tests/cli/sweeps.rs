@@ -154,7 +154,7 @@ fn results_do_not_depend_on_jobs() {
     let with = |jobs| done(&[&RUN[..], &SWEEP, &["--format", "csv", "--jobs", jobs]].concat());
     let csv = with("1");
     assert_eq!(with("1000000"), csv);
-    assert!(csv.starts_with("standing,workload.depth,mapping.policy,mean_ns,"), "{csv}");
+    assert!(csv.starts_with("standing,workload.depth,mapping.policy,iops,mean_ns,"), "{csv}");
 }
 
 #[test]

@@ -83,10 +83,11 @@ fn table(result: &SweepResult) -> Table {
     let rows = &result.rows;
     // Measures without any value are omitted, such as flash counters of a real drive.
     let has = |measure: &&Measure| rows.iter().any(|row| !(measure.value)(&row.measures).is_null());
-    let measures: Vec<&Measure> = MEASURES.iter().filter(has).collect();
+    let mut measures: Vec<&Measure> = MEASURES.iter().filter(has).collect();
     let with_status = rows.iter().any(|row| row.status != PointStatus::Measured);
     let with_comparison = rows.iter().any(|row| row.compared.is_some());
     let compared_by = result.comparison.as_ref().map_or("", |comparison| &comparison.field);
+    measures.sort_by_key(|measure| measure.field != compared_by);
 
     // The verdict is first: beside many keys it would be out of sight.
     let mut columns: Vec<Column> = Vec::new();
@@ -171,6 +172,20 @@ mod tests {
             ],
             "warnings": [], "partial": null,
         })
+    }
+
+    #[test]
+    fn compared_metric_is_the_first_measure() {
+        let mut sweep = result();
+        sweep["comparison"] = json!({ "metric": "write-amplification", "title": "write amplification",
+            "field": "write_amplification", "larger_is_better": false, "verdict": "unknown" });
+        for (nth, standing) in ["best", "unknown"].into_iter().enumerate() {
+            sweep["rows"][nth]["write_amplification"] = json!(1.5 + nth as f64);
+            sweep["rows"][nth]["compared"] =
+                json!({ "standing": standing, "difference": nth as f64, "half_width": null });
+        }
+        let csv = csv(sweep);
+        assert!(csv.starts_with("standing,buffer.size,status,write_amplification,"), "{csv}");
     }
 
     #[test]

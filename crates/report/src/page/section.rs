@@ -1,6 +1,6 @@
 //! One result on the page: its summary, its tables with their figures, its samples, then the remaining tables.
 
-use super::{Section, paragraph, sentence};
+use super::{Section, breakable, paragraph, sentence};
 use super::{diagram, figure, samples, table, toned};
 use crate::document::{Advice, Document, Fact, Table, belongs};
 use crate::sample_runs::Packed;
@@ -13,7 +13,7 @@ const BESIDE: usize = 2;
 pub(super) fn render(section: &Section<'_>, packed: Option<&Packed>, at: usize) -> String {
     let document = &section.document;
     let mut out = format!("<article id=\"result-{}\">\n<header class=\"top\">", at + 1);
-    out += &format!("<p class=\"kind\">{}</p><h1>{}</h1>", document.kind, escape(&document.title));
+    out += &format!("<p class=\"kind\">{}</p><h1>{}</h1>", document.kind, breakable(&document.title));
     out += &paragraph("lead", &document.subtitle);
     out += "</header>\n";
     if !document.verdict.is_empty() {

@@ -226,17 +226,23 @@ pub(super) fn share(share: f64) -> String {
 
 /// Formats how a row compares with the best.
 pub(super) fn standing(result: &SweepResult, row: &PointRow) -> Cell {
-    let Some(Compared { standing, difference, .. }) = row.compared else {
+    let Some(Compared { standing, difference, half_width }) = row.compared else {
         return Cell::text("–").tone(Tone::Muted);
     };
     let larger_is_better = result.comparison.as_ref().is_some_and(|comparison| comparison.larger_is_better);
     let sign = if larger_is_better { '-' } else { '+' };
+    // The interval of the difference reaches zero.
+    let reach = half_width.map_or(String::new(), |half_width| format!(" ± {}", share(half_width)));
+    let is_apart = difference > 0.0;
     let difference = factor(difference).unwrap_or_else(|| format!("{sign}{}", share(difference)));
     let name = exact(&scalar(standing));
     match (standing, verdict(result)) {
         // Without differences there is no best point.
         (Standing::Best | Standing::NoDifference, Some(Verdict::NoDifference)) => {
             Cell::exact("no difference", name).tone(Tone::Muted)
+        }
+        (Standing::NoDifference, Some(Verdict::SeveralBest)) if is_apart => {
+            Cell::exact(format!("among the best, {difference}{reach}"), name).tone(Tone::Good)
         }
         (Standing::Best | Standing::NoDifference, Some(Verdict::SeveralBest)) => {
             Cell::exact("among the best", name).tone(Tone::Good)
@@ -278,6 +284,18 @@ mod tests {
             });
         let comparison = compared_by("mean latency", "mean_ns", verdict);
         summary(&sweep(&rows.collect(), &json!([]), &comparison))
+    }
+
+    #[test]
+    fn point_among_the_best_shows_its_difference_and_interval() {
+        let row = |standing: &str, difference: f64| {
+            json!({ "point": { "policy": standing }, "status": "measured", "reason": null, "mean_ns": 125e3,
+                "compared": { "standing": standing, "difference": difference, "half_width": 0.034 } })
+        };
+        let rows = json!([row("best", 0.0), row("no-difference", 0.029)]);
+        let sweep = sweep(&rows, &json!([]), &compared_by("mean latency", "mean_ns", "several-best"));
+        let cells: Vec<String> = sweep.rows.iter().map(|row| standing(&sweep, row).text).collect();
+        assert_eq!(cells, ["among the best", "among the best, +2.9% ± 3.4%"]);
     }
 
     #[test]
