@@ -486,11 +486,15 @@ fn alignment(findings: &Findings) -> Option<u64> {
 fn about_alignment(findings: &Findings) -> Option<Advice> {
     let unit = alignment(findings)?;
     let page = findings.get(&Feature::PageSize).filter(|page| page.number().is_some());
-    let source = page.or_else(|| findings.get(&Feature::ChunkSize))?;
+    // A page that was seen in writes only may be the mapping unit, several of which one array time reads.
+    let (name, source) = match page {
+        Some(page) => ("page or mapping unit", page),
+        None => ("chunk", findings.get(&Feature::ChunkSize)?),
+    };
     Some(Advice {
         about: "alignment".into(),
         text: format!("Align requests to {}, and make them multiples of it", format_bytes(unit)),
-        evidence: format!("what one array time reads is {}: {}", format_bytes(unit), source.evidence),
+        evidence: format!("{name} of {}: {}", format_bytes(unit), source.evidence),
         repeat: Vec::new(),
     })
 }

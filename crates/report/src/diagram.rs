@@ -78,6 +78,6 @@ impl DriveDiagram {
         };
         let size = |part: &Part| if part.number.is_some() { shown(part) } else { "unknown size".into() };
         let (chunk, page) = (size(&self.chunk), size(&self.page));
-        capitalised(&format!("{domains}, {sub_domains}; chunks of {chunk}, pages of {page}"))
+        capitalised(&format!("{domains}, {sub_domains}; chunks of {chunk}, pages or mapping units of {page}"))
     }
 }

@@ -30,7 +30,10 @@ fn a_terminal_shows_the_first_domains_and_the_last() {
         "        └──────────────────────┘ └─ domain 10  ■ ■",
     ];
     assert_eq!(lines(&diagram), expected);
-    assert_eq!(caption(&diagram), "10 domains, 2 sub-domains each; chunks of 4096, pages of 4096");
+    assert_eq!(
+        caption(&diagram),
+        "10 domains, 2 sub-domains each; chunks of 4096, pages or mapping units of 4096"
+    );
 }
 
 #[test]
