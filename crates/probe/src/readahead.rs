@@ -8,9 +8,9 @@
 //! The difference must recur: sequential and random reads are measured in turns, and every sequential turn has to be
 //! faster than every random one.
 //!
-//! Streams that begin together have their first windows fetched one after the other, and a cache that just holds a window
-//! of each drops parts of them before they are read. Later fetches are spread evenly. So where some reads of the streams
-//! are fast, and too few, the same streams are read on.
+//! Streams that begin together have their first windows fetched one after the other, and a cache that just holds a
+//! window of each drops parts of them before they are read. Later fetches are spread evenly. So where some reads of the
+//! streams are fast, and too few, the same streams are read on.
 
 use crate::area::Area;
 use crate::bench::Bench;

@@ -66,8 +66,8 @@ pub(super) fn call(arguments: &Arguments, target: &Target) -> Result<Status, Fai
     Ok(Status::Done)
 }
 
-/// Measures random reads. On a simulated drive whose state the benchmark `enforces`, they are of an area that is written
-/// first: of flash never written they would not wait for it.
+/// Measures random reads. On a simulated drive whose state the benchmark `enforces`, they are of an area that is
+/// written first: of flash never written they would not wait for it.
 fn sampled_reads(device: &mut dyn Device, plan: &Plan, enforces: bool) -> Result<Duration, MeasureError> {
     let info = device.info().clone();
     let mut area_bytes = info.capacity_bytes;
