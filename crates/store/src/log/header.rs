@@ -400,6 +400,8 @@ fn is_torn_by_a_salvage(found: &[u8], expected: &[u8], config: &LogConfig, layou
         let field = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let (version, length) = (field(CHECKED_FROM), field(CHECKED_FROM + 4));
         let end = HEAD_BYTES as usize + length as usize;
+        // Behind a statement may be the end of a longer one.
+        let end = if version == VERSION_WITH_SALVAGE { bytes.len().max(end) } else { end };
         ((VERSION_WITH_MARKS..=VERSION_WITH_SALVAGE).contains(&version) && end <= bytes.len()).then_some(end)
     };
     let Some((one, other)) = end_of(found).zip(end_of(expected)) else { return false };

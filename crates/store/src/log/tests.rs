@@ -579,7 +579,9 @@ fn copy_of_the_header_from_before_a_salvage_is_ours() {
         last_write: u64::from(nth),
     };
     let lost = LostKeys { ranges: (0..12).map(range).collect(), blocks: 1 };
-    let salvage = Salvage { last_write: 20, number: 3, is_acknowledged: false, lost };
+    let salvage = Salvage { last_write: 20, number: 3, is_acknowledged: false, lost: lost.clone() };
+    let lost = LostKeys { ranges: lost.ranges[1..].to_vec(), ..lost };
+    let shorter = Salvage { last_write: 21, number: 4, is_acknowledged: false, lost };
     // A power cut left either copy as it was, or tore it between two sectors.
     for (copy, old_sectors) in [(0, 8), (4096, 8), (4096, 1), (0, 1)] {
         let mut disk = create(24, 4).into_device();
@@ -592,5 +594,14 @@ fn copy_of_the_header_from_before_a_salvage_is_ours() {
         let found = read_header(&mut disk).expect("one copy is sound");
         let damaged = found.damaged.expect("the copies differ");
         assert!(damaged.repair.is_some(), "{old_sectors} old sectors at {copy}");
+        // The next statement is shorter: the cut leaves the end of the one before it.
+        write_header(&mut disk, &header.layout, &config).expect("the disk is sound");
+        let before = disk.bytes_mut()[copy + 512..copy + 4096].to_vec();
+        let config = LogConfig { salvage: Some(shorter.clone()), ..config };
+        write_header(&mut disk, &header.layout, &config).expect("the disk is sound");
+        assert!(disk.bytes_mut()[copy + 512..copy + 4096] != before[..], "it has several sectors");
+        disk.bytes_mut()[copy + 512..copy + 4096].copy_from_slice(&before);
+        let found = read_header(&mut disk).expect("one copy is sound");
+        assert!(found.damaged.expect("the copies differ").repair.is_some(), "at {copy}");
     }
 }
