@@ -75,6 +75,8 @@ impl Counters {
     pub const PAGES_COLLECTED: &'static str = "pages_collected";
     /// Pages that GC and wear leveling moved.
     pub const PAGES_MOVED: &'static str = "pages_moved_by_cleaning";
+    /// Those of them that were moved out of an SLC cache.
+    pub const SLC_PAGES_FOLDED: &'static str = "slc_pages_folded";
     /// Pages of parity programmed.
     pub const PARITY_PAGES_PROGRAMMED: &'static str = "parity_pages_programmed";
     /// Pages programmed into flash for the host, GC and wear leveling.

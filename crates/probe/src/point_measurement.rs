@@ -225,7 +225,7 @@ pub(crate) fn line(workload: &Workload) -> String {
 
 /// Returns whether GC ran, where the device counts it.
 pub(crate) fn is_cleaning(counters: &Counters) -> Option<bool> {
-    let moved = counters.get("pages_moved_by_cleaning").is_some_and(|pages| pages > 0);
+    let moved = counters.get(Counters::PAGES_MOVED).is_some_and(|pages| pages > 0);
     counters.get("blocks_erased").map(|blocks| blocks > 0 || moved)
 }
 

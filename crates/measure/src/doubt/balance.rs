@@ -4,6 +4,9 @@
 //! by E - P. Each page that GC gains takes M / (E - M) moves. Where the reserve neither shrinks nor grows, P = E: of
 //! the pages programmed the share M / E is moves, not M / P, and write amplification is that of the run times
 //! (1 - M / P) / (1 - M / E), if victims hold as many valid pages as in the run.
+//!
+//! What is folded from an SLC cache goes through two blocks, and takes from one as much as it gives back in the other:
+//! those pages count in none of the three, and their programs are added to the write amplification.
 
 use super::flash::do_writes_matter;
 use super::{Doubt, Load};
@@ -15,13 +18,20 @@ const IMBALANCE_MATTERS: f64 = 0.1;
 /// Reports that GC gave back fewer or more pages than the writes took, where that changed the write amplification.
 pub(super) fn gc_out_of_balance(counters: &Counters, load: Load) -> Option<Doubt> {
     let collected_pages = counters.get(Counters::PAGES_COLLECTED)?;
-    let moved_pages = counters.get(Counters::PAGES_MOVED).filter(|&pages| pages > 0)?;
+    let folded_pages = counters.get(Counters::SLC_PAGES_FOLDED).unwrap_or(0);
+    let without_folded = |pages: u64| pages.checked_sub(folded_pages);
+    let collected_pages = without_folded(collected_pages)?;
+    let moved_pages = without_folded(counters.get(Counters::PAGES_MOVED)?).filter(|&pages| pages > 0)?;
     let parity_pages = counters.get(Counters::PARITY_PAGES_PROGRAMMED).unwrap_or(0);
-    let taken_pages = counters.get(Counters::FLASH_PAGES_PROGRAMMED)?.checked_sub(parity_pages)?;
+    let taken_pages = counters.get(Counters::FLASH_PAGES_PROGRAMMED)?.checked_sub(parity_pages);
+    let taken_pages = without_folded(taken_pages?)?;
     let measured = counters.write_amplification()?;
     let [moved, collected, taken] = [moved_pages, collected_pages, taken_pages].map(|pages| pages as f64);
     // Victims that gave back nothing have no write amplification.
-    let balanced = (collected > moved).then(|| measured * (1.0 - moved / taken) / (1.0 - moved / collected));
+    let host = taken - moved;
+    let folded = folded_pages as f64 / host;
+    let balanced = (collected > moved)
+        .then(|| measured * (folded + 1.0 / (1.0 - moved / collected)) / (folded + taken / host));
     let matters = balanced.is_none_or(|balanced| (balanced / measured - 1.0).abs() > IMBALANCE_MATTERS);
     let is_recorded = load == Load::Recorded;
     (matters && taken > moved && do_writes_matter(counters)).then_some(Doubt::GcOutOfBalance {
@@ -109,5 +119,22 @@ mod tests {
         let nothing_gained = doubt(1000, 900, 900, MADE).unwrap();
         assert!(matches!(nothing_gained, Doubt::GcOutOfBalance { balanced: None, .. }), "{nothing_gained:?}");
         assert_eq!(doubt(1000, 0, 0, MADE), None, "without moves none is owed");
+    }
+
+    #[test]
+    fn folding_owes_nothing() {
+        let folding = |(programmed, moved, collected), folded: u64| {
+            let mut counters = counted(programmed + folded, moved + folded, collected + folded);
+            counters.0.push((Counters::SLC_PAGES_FOLDED, folded));
+            gc_out_of_balance(&counters, MADE)
+        };
+        assert_eq!(folding((1000, 0, 0), 1000), None, "all that was written was folded");
+        assert_eq!(folding((1000, 0, 0), 1), None);
+        assert_eq!(folding((1000, 900, 1000), 100), None);
+        // 10 in balance, and the page that folding programs for each of the host.
+        let Some(Doubt::GcOutOfBalance { balanced, .. }) = folding((550, 450, 500), 100) else {
+            panic!("50 of 100 pages were taken from the reserve");
+        };
+        assert!((balanced.unwrap() - 11.0).abs() < 1e-9, "{balanced:?}");
     }
 }

@@ -120,7 +120,7 @@ const LACK_MATTERS: f64 = 0.1;
 
 /// Reports that the reserve has no room for the free space that paced GC keeps.
 fn not_paced(counters: &Counters) -> Option<Doubt> {
-    let moved = counters.get("pages_moved_by_cleaning").filter(|&pages| pages > 0)?;
+    let moved = counters.get(Counters::PAGES_MOVED).filter(|&pages| pages > 0)?;
     let share = counters.get("pages_moved_below_target")? as f64 / moved as f64;
     (share > LACK_MATTERS).then_some(Doubt::NotPaced { share })
 }
@@ -154,7 +154,7 @@ pub(super) fn do_writes_matter(counters: &Counters) -> bool {
 fn nothing_cleaned(counters: &Counters, load: Load, begins_written: bool) -> Option<Doubt> {
     let written = counters.get(Counters::HOST_PAGES_WRITTEN).filter(|&pages| pages > 0)?;
     // Only drives with GC have the first counter.
-    let nothing = counters.get("pages_moved_by_cleaning")? == 0 && counters.get("blocks_erased")? == 0;
+    let nothing = counters.get(Counters::PAGES_MOVED)? == 0 && counters.get("blocks_erased")? == 0;
     let matters = do_writes_matter(counters);
     let is_recorded = load == Load::Recorded;
     let was_written = begins_written || load == Load::Made { after_writes: true };
