@@ -27,11 +27,12 @@ struct Depth<'a> {
 }
 
 /// Returns the knees of a sweep over a depth; empty where no depth is swept, or too few were measured. `repetitions`
-/// are the outcomes of each row, which are not random with `is_exact`.
+/// are the outcomes of each row, which are not random with `is_exact`, and count where the row is not in `not_compared`.
 pub(crate) fn knees(
     grid: &Grid,
     rows: &[PointRow],
     repetitions: &[Vec<&Outcome>],
+    not_compared: &[bool],
     is_exact: bool,
 ) -> Vec<Knee> {
     let Some(depth) = grid.depth_key() else { return Vec::new() };
@@ -40,7 +41,7 @@ pub(crate) fn knees(
     let mut curves: Vec<(PointSettings, Vec<Depth<'_>>)> = Vec::new();
     for (at, (row, repetitions)) in rows.iter().zip(repetitions).enumerate() {
         let (point, depth) = (row.point.without(&[&key.name, SEED]), numbers[grid.places(at)[depth]]);
-        let iops = repetitions.iter().map(|outcome| outcome.measures.iops);
+        let iops = repetitions.iter().map(|outcome| outcome.measures.iops.filter(|_| !not_compared[at]));
         let curve = match curves.iter().position(|(known, _)| *known == point) {
             Some(curve) => curve,
             None => {

@@ -43,9 +43,18 @@ impl Outcome {
         matches!(self.status, PointStatus::Measured | PointStatus::Partial)
     }
 
-    /// Returns whether its numbers stand for the point: not where GC owes moves, or made them for later writes.
-    pub(crate) fn is_comparable(&self) -> bool {
-        self.has_measures() && !self.warnings.iter().any(|of| of.code == WarningCode::GcOutOfBalance)
+    /// Returns whether its numbers do not stand for the point, as GC owes moves, or made them for later writes.
+    pub(crate) fn is_out_of_balance(&self) -> bool {
+        self.warns_of(WarningCode::GcOutOfBalance)
+    }
+
+    /// Returns whether GC did not begin, so that all that was written came from the reserve.
+    pub(crate) fn is_without_gc(&self) -> bool {
+        self.warns_of(WarningCode::NothingCleaned)
+    }
+
+    fn warns_of(&self, code: WarningCode) -> bool {
+        self.has_measures() && self.warnings.iter().any(|of| of.code == code)
     }
 
     /// Returns the status of a point over its repetitions, with a reason: measured where all were, partial where some

@@ -45,11 +45,13 @@ pub fn result_of(about: About, grid: &Grid, outcomes: &[Outcome], y: &Metric) ->
     let mut rows: Vec<PointRow> =
         repetitions.iter().enumerate().map(|(at, all)| point_row(grid, at, all, about.seed)).collect();
     // Measurements that all ended early say little of the points, and nothing of which is best.
-    let is_comparable = outcomes.iter().any(|outcome| outcome.status == PointStatus::Measured);
-    let comparison =
-        is_comparable.then(|| comparison(grid, &repetitions, y, about.is_exact, &mut rows)).flatten();
-    let knees = match is_comparable {
-        true => knees(grid, &rows, &repetitions, about.is_exact),
+    let is_measured = outcomes.iter().any(|outcome| outcome.status == PointStatus::Measured);
+    let not_compared = not_compared(&repetitions);
+    let comparison = is_measured
+        .then(|| comparison(grid, &repetitions, &not_compared, y, about.is_exact, &mut rows))
+        .flatten();
+    let knees = match is_measured {
+        true => knees(grid, &rows, &repetitions, &not_compared, about.is_exact),
         false => Vec::new(),
     };
     SweepResult {
@@ -90,11 +92,22 @@ fn point_row(grid: &Grid, at: usize, repetitions: &[&Outcome], seed: u64) -> Poi
     }
 }
 
-/// Compares the points over their repetitions; the values of a swept seed are repetitions too. Points whose GC was not
-/// in balance in a repetition are left out.
+/// Returns for each point whether the comparison leaves it out: GC was not in balance in a repetition, or, where it was
+/// not at another point, did not begin.
+fn not_compared(repetitions: &[Vec<&Outcome>]) -> Vec<bool> {
+    let in_any = |of: fn(&Outcome) -> bool| move |all: &Vec<&Outcome>| all.iter().any(|outcome| of(outcome));
+    let is_any = repetitions.iter().any(in_any(Outcome::is_out_of_balance));
+    let is_left_out =
+        |all| in_any(Outcome::is_out_of_balance)(all) || (is_any && in_any(Outcome::is_without_gc)(all));
+    repetitions.iter().map(is_left_out).collect()
+}
+
+/// Compares the points over their repetitions; the values of a swept seed are repetitions too. Those that are
+/// [`not_compared`] have no value.
 fn comparison(
     grid: &Grid,
     repetitions: &[Vec<&Outcome>],
+    not_compared: &[bool],
     y: &Metric,
     is_exact: bool,
     rows: &mut [PointRow],
@@ -111,8 +124,8 @@ fn comparison(
         values[place].extend(repetitions.iter().map(value));
         place_of.push(place);
     }
-    for (place, repetitions) in place_of.iter().zip(repetitions) {
-        if repetitions.iter().any(|outcome| outcome.has_measures() && !outcome.is_comparable()) {
+    for (place, is_left_out) in place_of.iter().zip(not_compared) {
+        if *is_left_out {
             values[*place].fill(None);
         }
     }

@@ -422,6 +422,13 @@ fn point_whose_gc_was_out_of_balance_is_not_compared() {
         result.rows.iter().map(|row| row.compared.map(|compared| compared.standing)).collect()
     };
     assert_eq!(standings(&result), [None, Some(Standing::Best), Some(Standing::Worse)]);
+    // GC did not begin at the third point, which would be the best for that.
+    let mut spared = [90.0, 100.0, 50.0, 91.0, 101.0, 51.0].map(measured);
+    spared[2].warnings.push(Warning::new("nothing-cleaned", "GC did not run"));
+    let result = |outcomes: &[Outcome]| standings(&result_of(about(0), &grid, outcomes, &METRICS[0]));
+    assert_eq!(result(&spared)[2], Some(Standing::Best), "no other point is left out");
+    spared[0].warnings.push(Warning::new("gc-out-of-balance", "the reserve shrank"));
+    assert_eq!(result(&spared), [None; 3], "one point is left");
     concerned(1);
     let result = concerned(2);
     assert_eq!((standings(&result), result.comparison), (vec![None; 3], None));
