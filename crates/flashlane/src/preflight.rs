@@ -53,7 +53,7 @@ pub fn require_consent(
     }
     let everywhere = target.overwrites_free_places().map(|layer| {
         format!(
-            ", and '{layer}' takes all of it from then on: it writes copies without a look at what is there"
+            ", and '{layer}' takes all of it from then on: it writes copies without checking for other data"
         )
     });
     Err(Failure::unusable(anyhow!(

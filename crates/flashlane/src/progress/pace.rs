@@ -63,7 +63,10 @@ impl Pace {
         let (done, left, took_s) = (share - first, (1.0 - share).max(0.0), changed_s - began_s);
         let is_enough = took_s >= LEAST_TIME_S && done >= LEAST_DONE * (1.0 - first);
         let since_s = (elapsed.as_s_f64() - changed_s).max(0.0);
-        if !is_enough || left == 0.0 {
+        if left == 0.0 {
+            return ToGo::About { s: 0.0 };
+        }
+        if !is_enough {
             return ToGo::Unknown;
         }
         // What is left, at the pace from `from` to `to`, both parts of the time so far.

@@ -31,15 +31,17 @@ pub fn import(place: &Place, table: &str, path: &Path, level: Level) -> Result<S
         Failure::unusable(error.context(format!("the first line of {name} must name columns")))
     })?;
     let mut loader = table.loader();
-    let mut ended = load(&mut reader, &columns, &mut loader);
+    let ended = load(&mut reader, &columns, &mut loader);
+    let mut written = anyhow::Ok(());
     while !loader.is_done() {
         match loader.wait(WAIT) {
             Ok(true) => {}
             Ok(false) => break,
-            Err(error) => ended = ended.and(Err(error.into())),
+            Err(error) => written = written.and(Err(error.into())),
         }
     }
-    let (stored, is_done) = (*loader.stored_in_all().start(), loader.is_done());
+    let (in_all, is_done) = (loader.stored_in_all(), loader.is_done());
+    let (stored, most) = (*in_all.start(), *in_all.end());
     let before = stored_text(loader.stored(), loader.stored_in_all(), ["row", "rows"]);
     drop(loader);
     store.store().settle();
@@ -48,18 +50,18 @@ pub fn import(place: &Place, table: &str, path: &Path, level: Level) -> Result<S
         true => Ok(()),
         false => Err(anyhow!("the device is full; delete rows or keys to make room")),
     });
-    match ended {
-        Ok(()) => {
+    let line = reader.line();
+    let error = match (written, ended) {
+        (Err(error), _) => error.context(format!("stored: {before}; one behind them is not")),
+        (Ok(()), Err(error)) => {
+            error.context(format!("line {line} of {name} is not stored; stored before it: {before}"))
+        }
+        (Ok(()), Ok(())) => {
             print(&format!("{rows} stored, durability: {}\n", level.name()))?;
-            Ok(Status::Done)
+            return Ok(Status::Done);
         }
-        Err(error) => {
-            let line = reader.line();
-            let error =
-                error.context(format!("line {line} of {name} is not stored; stored before it: {before}"));
-            Err(if stored == 0 { Failure::unusable(error) } else { Failure::failed(error) })
-        }
-    }
+    };
+    Err(if most == 0 { Failure::unusable(error) } else { Failure::failed(error) })
 }
 
 fn input(path: &Path) -> anyhow::Result<(Box<dyn BufRead>, String)> {
