@@ -3,7 +3,8 @@
 //! A record may be written anew only where no other data is lost. Its place holds *remains* where each sector, the
 //! smallest length that devices write atomically, is as expected, or empty: zeros (never written, or discarded), or
 //! ones (erased). Over all sectors, one byte may be wrong, as on a damaged medium; zeros in place of bytes are no data.
-//! Two wrong bytes are other data. All layers that write on real devices use this rule for their records.
+//! Two wrong bytes are other data. Superblocks of lanes and blocks and the header of a store's log use this rule; the
+//! log's pages and marks, whose content is not known beforehand, allow one wrong byte likewise, but no ones.
 
 /// Smallest length that devices write atomically.
 pub const SECTOR_BYTES: usize = 512;

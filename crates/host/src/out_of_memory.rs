@@ -18,7 +18,7 @@ pub fn has_address_space(bytes: u64) -> bool {
     mapped != libc::MAP_FAILED && unsafe { libc::munmap(mapped, bytes) } == 0
 }
 
-/// Lets the stack grow by what a program needs, or ends the program. Later the kernel would end it without a word,
+/// Lets the stack grow by what a program needs, or ends the program. Later the kernel would end it without a message,
 /// where a limit on its address space leaves no room for the stack.
 pub fn reserve_stack() {
     const BYTES: usize = 512 << 10;

@@ -99,8 +99,8 @@ pub(crate) trait Plan: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Returns whether the layer writes to the device below where none of its own addresses lead, without a look at
-    /// what is there. The default is for layers that do not.
+    /// Returns whether the layer writes to the device below where none of its own addresses lead, without
+    /// checking for other data. The default is for layers that do not.
     fn overwrites_free_places(&self) -> bool {
         false
     }
@@ -150,8 +150,8 @@ impl Layer {
         self.plan.divides_units()
     }
 
-    /// Returns whether the layer writes to the device below where none of its own addresses lead, without a look at
-    /// what is there.
+    /// Returns whether the layer writes to the device below where none of its own addresses lead, without
+    /// checking for other data.
     pub fn overwrites_free_places(&self) -> bool {
         self.plan.overwrites_free_places()
     }

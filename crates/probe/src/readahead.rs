@@ -117,7 +117,7 @@ impl Reader {
 
     /// Reads the first page of a stream within `share` pages from the `first` on. Returns it: one that comes from
     /// flash, unless all that were tried do not. A stream in a buffer, or in what was read ahead before, is none to
-    /// follow. Leaves `READS_MAX` of them to read on, at most half but `2 * READS`.
+    /// follow. Leaves room for `READS_MAX` reads, or half of `share` if that is less, and for `2 * READS` at least.
     fn begin(&self, bench: &mut Bench<'_>, first: u64, share: u64) -> Result<u64, EarlyEnd> {
         let kept = (2 * READS).max(READS_MAX.min(share / 2));
         let slack = share.saturating_sub(kept).max(1);

@@ -59,15 +59,17 @@ pub enum Fold {
     WhenNeeded,
 }
 
+impl Fold {
+    /// Whether blocks are folded while the drive is idle.
+    pub(crate) fn is_when_idle(self) -> bool {
+        self != Self::WhenNeeded
+    }
+}
+
 impl SlcConfig {
     /// Bits of a cell in all other blocks.
     fn bits(&self, array: &ArraySize) -> u32 {
         self.bits.unwrap_or(array.cell_bits.unwrap_or(3))
-    }
-
-    /// Whether the cache is folded while the drive is idle.
-    pub(crate) fn folds_when_idle(&self) -> bool {
-        self.fold != Fold::WhenNeeded
     }
 
     /// Mapping units of a block of the cache.

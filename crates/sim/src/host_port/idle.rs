@@ -28,7 +28,7 @@ impl Work {
 impl HostIdle {
     pub(crate) fn new(config: &DriveConfig) -> Self {
         let drain = config.buffer.as_ref().and_then(|buffer| buffer.idle_drain);
-        let folds = config.slc.as_ref().is_some_and(|slc| slc.folds_when_idle());
+        let folds = config.slc.as_ref().is_some_and(|slc| slc.fold.is_when_idle());
         let after = |work| match work {
             IdleWork::DrainBuffer => drain.map(|time| time.0),
             IdleWork::FoldCache => folds.then_some(config.cleaning.idle.0),

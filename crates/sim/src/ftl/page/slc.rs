@@ -290,7 +290,7 @@ impl PageMapped {
 
     /// Whether idle planes fold their caches.
     pub(super) fn has_idle_folding(&self) -> bool {
-        self.slc.as_ref().is_some_and(|slc| slc.fold != Fold::WhenNeeded)
+        self.slc.as_ref().is_some_and(|slc| slc.fold.is_when_idle())
     }
 
     /// The oldest block of a plane's cache, where GC for `source` empties it next: from now on it counts as closed.
