@@ -27,7 +27,8 @@ struct Depth<'a> {
 }
 
 /// Returns the knees of a sweep over a depth; empty where no depth is swept, or too few were measured. `repetitions`
-/// are the outcomes of each row, which are not random with `is_exact`, and count where the row is not in `not_compared`.
+/// are the outcomes of each row, which are not random with `is_exact`, and count where the row is not in
+/// `not_compared`.
 pub(crate) fn knees(
     grid: &Grid,
     rows: &[PointRow],
