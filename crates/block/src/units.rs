@@ -27,7 +27,8 @@
 //!   erase exactly while it is `ToErase`.
 //! - A unit that failed a write is erased and written once more; if that write fails too, it is not used any more. A
 //!   write for which no space is left below is no failure of its unit. Until it is written, units that were written
-//!   before come first, which have their space: a sparse file keeps what it was given.
+//!   before come first, which have their space: a sparse file keeps what it was given. Copies of the superblock do not
+//!   prefer such units, and where erases are not counted none is known.
 //! - The unit of a failed write of block N may hold a copy of it. While such a stale copy exists, the unit whose erase
 //!   completes the delete of block N is not erased: the copy would become block N after a power cut.
 //! - `Bad` and `Retired` are final.

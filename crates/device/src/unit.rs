@@ -90,7 +90,7 @@ pub enum Rule {
     TooManyOpen {
         /// Maximum number of open units.
         most: u32,
-        /// Whether the end of a request in flight makes room.
+        /// Whether the end of a request in flight is known to make room.
         waits: bool,
     },
     /// A write, append or open of a zone in no active state while the device's maximum number of zones is active.
@@ -128,7 +128,9 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Returns whether a request that breaks the rule is accepted once others in flight have completed.
+    /// Returns whether a request that breaks the rule is accepted once others in flight have completed. Of the limits
+    /// on zones only that on open ones is looked at so, and only for zones that a request in flight keeps open; a zone
+    /// that becomes full, or is reset, when a request completes may make room where this says it does not.
     pub fn waits(self) -> bool {
         matches!(self, Self::Busy { .. } | Self::TooManyOpen { waits: true, .. })
     }
